@@ -1,0 +1,33 @@
+# make test works on a clean clone with nothing but Python 3.11 or newer; `make help` lists the rest.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check demo clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(STAMP)  ## .venv with the package (editable) and the development tools, at the pinned versions
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Python 3.11 or newer is needed: make PYTHON=python3.12 ...' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+test: $(STAMP)  ## the tests; PYTEST_ARGS="tests/test_cli.py -k resume" for some of them
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+demo: $(STAMP)  ## judge the example programs and print the summary
+	$(BIN)/microcoder judge microcoder/examples/problems.jsonl microcoder/examples/solutions.jsonl
+
+clean:  ## remove .venv and what the tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,81 @@
+"""The `microcoder` command. Each sub-command is a module that is imported only when it is used.
+
+The table below holds what `microcoder --help` prints, so that the first touch loads nothing but click.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .. import __version__
+
+COMMANDS = {  # name: (module, the line in --help)
+    "judge": ("judge", "Judge programs against the tests of their problems."),
+    "doctor": ("doctor", "Say what works on this machine, and what to do about the rest."),
+    "config": ("config", "Print the settings as a TOML file."),
+    "completion": ("completion", "Print the script that completes commands in your shell."),
+}
+
+
+class Lazy(click.Group):
+    """A group that knows its commands by name and imports one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from ..schema import nearest
+
+            hint = nearest(args[0], COMMANDS) or "; `microcoder --help` lists them"
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=Lazy,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`microcoder COMMAND --help` explains a command.",
+)
+@click.version_option(__version__, prog_name="microcoder")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Reinforcement learning that makes coding models better."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+class Refused(click.ClickException):
+    """What was asked for cannot be done as it was asked: the message says what to type instead."""
+
+    exit_code = 2
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run and exit: 0 done, 1 done with faults that were named, 2 asked for in a wrong way, 130 Ctrl-C."""
+    try:
+        result: Any = cli.main(argv, prog_name="microcoder", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    sys.exit(code)

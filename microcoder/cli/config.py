@@ -1,0 +1,26 @@
+"""`microcoder config`: the settings as they would be used, as a file that every command accepts back."""
+
+from __future__ import annotations
+
+import click
+
+from . import Refused
+from .settings import complete_setting
+
+
+@click.command("config")
+@click.argument("words", nargs=-1, metavar="[FILE] [section.key=value ...]", shell_complete=complete_setting)
+@click.option("--comments/--no-comments", default=True, help="With or without what each setting means.")
+def command(words: tuple[str, ...], comments: bool) -> None:
+    """Print the settings as TOML: the defaults, then FILE, then each section.key=value.
+
+    To begin a file of your own: microcoder config > settings.toml
+    """
+    from ..config import SETTING, ConfigError, load, to_toml
+
+    has_file = bool(words) and SETTING.fullmatch(words[0]) is None
+    try:
+        config = load(words[0] if has_file else None, words[1:] if has_file else words)
+    except ConfigError as error:
+        raise Refused(str(error)) from None
+    click.echo(to_toml(config, comments), nl=False)

@@ -1,0 +1,118 @@
+"""`microcoder doctor`: what this machine has, which walls of the sandbox stand here, and what to do about the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+
+PACKAGES = ("numpy", "torch", "trl", "transformers", "verl", "ray", "vllm")
+CONCLUSIONS = {
+    "full": "The judge will use the full sandbox here: namespaces, seccomp, Landlock and limits.",
+    "landlock": "The judge will use the landlock sandbox here: seccomp, Landlock and limits, without namespaces.",
+    "rlimits": "The judge will not start here unless asked with judge.sandbox=rlimits, which limits resources only: "
+    "do not run programs with it that you do not trust.",
+}
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def command(as_json: bool) -> int:
+    """Say what works on this machine: versions, cores, GPU, and each layer of the sandbox.
+
+    The exit status is 1 if programs cannot be judged safely here.
+    """
+    from ..judge.sandbox import layers
+
+    findings: dict[str, Any] = {
+        **machine(),
+        "versions": versions(),
+        "sandbox": [dataclasses.asdict(layer) for layer in layers.probe()],
+        "best": layers.best(),
+    }
+    findings["conclusion"] = CONCLUSIONS[findings["best"]]
+    if as_json:
+        click.echo(json.dumps(findings, indent=2))
+    else:
+        _show(findings)
+    return 0 if findings["best"] in ("full", "landlock") else 1
+
+
+def versions() -> dict[str, str]:
+    """Read from the installed metadata: importing torch to learn its version would take seconds."""
+    from .. import __version__
+
+    found = {"python": platform.python_version(), "microcoder": __version__}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    from ..config import usable_cores
+
+    return {
+        "platform": platform.platform(),
+        "cores": usable_cores(),
+        "cores_of_machine": os.cpu_count() or 1,
+        "memory_mb": _memory_mb(),
+        "gpus": _gpus(),
+    }
+
+
+def _memory_mb() -> int:
+    """What this process may use: the machine's memory, or the container's share of it where that is less."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        share = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        share = "max"
+    return min(total, int(share)) // (1 << 20) if share.isdigit() else total // (1 << 20)
+
+
+def _gpus() -> list[str]:
+    if shutil.which("nvidia-smi") is None:
+        return []
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [line.strip() for line in answer.stdout.splitlines() if line.strip()] if answer.returncode == 0 else []
+
+
+def _show(findings: dict[str, Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    about = Table(box=None, show_header=False, padding=(0, 2))
+    about.add_column(style="dim", no_wrap=True)
+    about.add_column(overflow="fold")
+    about.add_row("platform", findings["platform"])
+    about.add_row("cores", f"{findings['cores']} usable of {findings['cores_of_machine']}")
+    about.add_row("memory", f"{findings['memory_mb'] / 1024:.1f} GiB")
+    about.add_row("GPU", Text("\n".join(findings["gpus"]) or "none found"))
+    about.add_row("versions", ", ".join(f"{name} {version}" for name, version in findings["versions"].items()))
+
+    walls = Table("sandbox layer", "", "", box=box.SIMPLE_HEAD)
+    for layer in findings["sandbox"]:
+        words = [layer["detail"]] if layer["ok"] else [layer["detail"], layer["remedy"]]
+        mark = Text("works", "green") if layer["ok"] else Text("missing", "red")
+        walls.add_row(layer["name"], mark, Text("\n".join(w for w in words if w)))
+
+    console = Console()
+    console.print(about, walls)
+    console.print(Text(findings["conclusion"]))

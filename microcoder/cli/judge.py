@@ -1,0 +1,205 @@
+"""`microcoder judge`: problems and solutions in, verdicts out, each as soon as it is known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..schema import POLICIES, Problem, Solution
+from . import Refused
+from .settings import Setting, WithSettings, complete_setting
+
+if TYPE_CHECKING:
+    from ..config import JudgeConfig
+    from ..files import BadLine, VerdictLog
+    from .progress import Progress
+    from .summary import Tally
+
+SHOWN = 10  # bad lines that are printed one by one; the rest are only counted
+
+
+@click.command("judge", cls=WithSettings)
+@click.argument("problems", type=click.Path())
+@click.argument("solutions", type=click.Path())
+@click.argument("overrides", nargs=-1, metavar="[section.key=value ...]", shell_complete=complete_setting)
+@click.option("-o", "--output", type=click.Path(), help="Append verdicts to this .jsonl file; ids in it are skipped.")
+@click.option("--config", "config_file", type=click.Path(), help="A TOML file with settings.")
+@click.option("--workers", cls=Setting, setting="judge.workers")
+@click.option("--policy", cls=Setting, setting="judge.policy", type=click.Choice(POLICIES))
+@click.option("--all-tests", is_flag=True, help="Short for judge.stop_at_first_failure=false.")
+@click.option("--fresh", is_flag=True, help="Start the output file over instead of going on with it.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many solutions.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def command(
+    problems: str,
+    solutions: str,
+    overrides: tuple[str, ...],
+    output: str | None,
+    config_file: str | None,
+    workers: str | None,
+    policy: str | None,
+    all_tests: bool,
+    fresh: bool,
+    limit: int | None,
+    as_json: bool,
+) -> int:
+    """Judge every program in SOLUTIONS by the tests in PROBLEMS and print a summary.
+
+    Both are .jsonl, .jsonl.gz, .json (a list) or .parquet. A solution is {"problem_id": ..., "code": ...}, or
+    "completion" in place of "code": a model's whole answer, whose last fenced Python block is judged.
+
+    The exit status is 0 whatever the programs are worth, and 1 if a line could not be read or the judge failed.
+    """
+    from ..config import ConfigError, load
+    from ..files import FileError
+    from ..judge import JudgeError
+
+    short = {"judge.workers": workers, "judge.policy": policy, "judge.stop_at_first_failure": "false" * all_tests}
+    settings = [*overrides, *(f"{name}={value}" for name, value in short.items() if value)]
+    try:
+        config = load(config_file, settings).judge
+        _check_paths(problems, solutions, output, fresh)
+        return _judge(problems, solutions, config, output, fresh, limit, as_json)
+    except (ConfigError, FileError, JudgeError) as error:
+        raise Refused(str(error)) from None
+
+
+def _check_paths(problems: str, solutions: str, output: str | None, fresh: bool) -> None:
+    if output is None:
+        if fresh:
+            raise click.UsageError("--fresh starts an output file over, but none is named; add -o FILE")
+        return
+    for path in (problems, solutions):
+        if os.path.realpath(path) == os.path.realpath(output):
+            raise Refused(f"-o {output} is one of the files to read; name another file for the verdicts")
+
+
+def _judge(
+    problems_path: str,
+    solutions_path: str,
+    config: JudgeConfig,
+    output: str | None,
+    fresh: bool,
+    limit: int | None,
+    as_json: bool,
+) -> int:
+    from ..files import VerdictLog, count_records
+    from ..judge import Judge
+    from .progress import Progress
+    from .summary import Tally, render
+
+    tally, bad = Tally(), BadLines()
+    total = min(count_records(solutions_path), limit or 1 << 62)
+    problems = _read_problems(problems_path, bad, tally)
+    options = config.options()
+    log: VerdictLog | None = None
+    interrupted = False
+    with Judge(**options) as judge:
+        layer = judge.sandbox
+        started = time.monotonic()
+        try:
+            log = VerdictLog(output, fresh) if output else None
+            if log and log.done:
+                click.echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
+            with Progress(total) as progress:
+                for _, verdict in judge.map(_pairs(solutions_path, problems, limit, log, bad, tally, progress)):
+                    if log:
+                        log.append(verdict)
+                    tally.add(verdict)
+                    progress.step(judged=True)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            if log:
+                log.close()
+        wall_s = time.monotonic() - started
+    if interrupted:
+        kept = f"their verdicts are in {output}; to go on, run the same command again" if output else ""
+        hint = " without --fresh" if fresh and output else ""
+        lost = "no verdict was kept, as no -o FILE was given"
+        count = tally.judged + tally.resumed
+        click.echo(f"\nstopped after {count} of {total} programs: {kept + hint or lost}", err=True)
+        return 130
+    about = {"workers": options["workers"], "policy": config.policy, "sandbox": layer, "output": output}
+    summary = tally.summary(wall_s, **about)
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        from rich.console import Console
+
+        Console().print(render(summary))
+    return _exit_status(summary, bad)
+
+
+def _read_problems(path: str, bad: BadLines, tally: Tally) -> dict[str, Problem]:
+    from ..files import read_problems
+
+    problems = {}
+    for problem in read_problems(path):
+        if isinstance(problem, Problem):
+            problems[problem.id] = problem
+        else:
+            tally.unreadable += 1
+            bad.report(problem)
+    if not problems:
+        raise Refused(f"{path} holds no problem that can be used; the order is: microcoder judge PROBLEMS SOLUTIONS")
+    return problems
+
+
+def _pairs(
+    path: str,
+    problems: dict[str, Problem],
+    limit: int | None,
+    log: VerdictLog | None,
+    bad: BadLines,
+    tally: Tally,
+    progress: Progress,
+) -> Iterator[tuple[Problem, Solution]]:
+    """What is still to be judged; what is not is counted here, where it is passed over."""
+    from ..files import read_solutions
+
+    for solution in itertools.islice(read_solutions(path, problems), limit):
+        if not isinstance(solution, Solution):
+            tally.unreadable += 1
+            bad.report(solution, progress)
+            progress.step(judged=False)
+        elif log and solution.id in log.done:
+            before = log.done[solution.id]
+            if before.problem_id != solution.problem_id:
+                raise Refused(
+                    f"{log.path} holds verdicts of other solutions: its {solution.id!r} is for problem "
+                    f"{before.problem_id!r}, here it is for {solution.problem_id!r}; name another file with -o"
+                )
+            tally.add(before, resumed=True)
+            progress.step(judged=False)
+        else:
+            yield problems[solution.problem_id], solution
+
+
+class BadLines:
+    """Prints the first few bad lines, so that a file full of them does not scroll everything else away."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def report(self, bad: BadLine, progress: Progress | None = None) -> None:
+        self.count += 1
+        if self.count <= SHOWN:
+            (progress.say if progress else lambda text: click.echo(text, err=True))(str(bad))
+
+
+def _exit_status(summary: dict[str, Any], bad: BadLines) -> int:
+    if bad.count > SHOWN:
+        click.echo(f"... and {bad.count - SHOWN} more lines that could not be used", err=True)
+    faults = summary["verdicts"].get("internal_error", 0)
+    if summary["unreadable"]:
+        click.echo(f"exit status 1: {summary['unreadable']} lines could not be used and were not judged", err=True)
+    if faults:
+        click.echo(f"exit status 1: the judge itself failed on {faults} programs (internal_error)", err=True)
+    return 1 if faults or summary["unreadable"] else 0

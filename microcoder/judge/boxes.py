@@ -1,0 +1,253 @@
+"""The trusted end of a box: start zygotes, open a box for a candidate, run a test in it, be sure that it is gone."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from .sandbox import wire
+from .sandbox.root import PACKAGE
+
+MAIN_STACK = 512 << 20  # deep recursion through C code needs it; decided at exec, so it is set before
+COMPILE_SECONDS = 20.0
+_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r})"
+
+
+class BoxError(Exception):
+    """The sandbox failed, not the candidate."""
+
+
+class Abandoned(BaseException):
+    """The process that asked is gone: drop everything."""
+
+
+@dataclass(slots=True)
+class Limits:
+    time_s: float
+    memory_bytes: int
+    output_bytes: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a test process ended. `output` holds at most the output limit."""
+
+    status: int  # as wait() gives it
+    cpu_s: float
+    wall_s: float
+    memory_mb: float
+    overdue: bool
+    output: bytes
+    output_full: bool
+    report: str
+
+    @property
+    def signal(self) -> int:
+        return os.WTERMSIG(self.status) if os.WIFSIGNALED(self.status) else 0
+
+
+class Zygote:
+    """A warmed-up interpreter to clone boxes from."""
+
+    def __init__(self, layer: str, watch: socket.socket | None = None) -> None:
+        self.layer = layer
+        self.watch = watch
+        self.sock, theirs = socket.socketpair()
+        start = _START.format(root=os.path.dirname(PACKAGE), fd=theirs.fileno(), layer=layer)
+        self.process = subprocess.Popen(
+            [sys.executable, "-s", "-P", "-X", "utf8", "-c", start],
+            pass_fds=[theirs.fileno()],
+            env=_environment(),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_before_exec,
+            start_new_session=True,
+        )
+        theirs.close()
+        try:
+            answer, _ = wire.receive(self.sock)
+        except (EOFError, OSError) as error:
+            self.close()
+            raise BoxError(f"the {layer} sandbox did not start: {error}") from None
+        if "error" in answer:
+            self.close()
+            raise BoxError(f"the {layer} sandbox did not start: {answer['error']}")
+
+    def close(self) -> None:
+        self.sock.close()
+        self.process.kill()
+        self.process.wait()
+
+
+class Box:
+    """One candidate's box. Use as a context manager: on leaving, every process of it is dead."""
+
+    def __init__(
+        self, zygote: Zygote, source: str, kind: str, limits: Limits, entry: str = "", setup: str = "",
+        preload: tuple[str, ...] = (), names: bool = False,
+    ) -> None:  # fmt: skip
+        self.zygote, self.limits = zygote, limits
+        self.compile_error = ""
+        self.pidfd = -1
+        self.scratch = "/tmp" if zygote.layer == "full" else tempfile.mkdtemp(prefix="microcoder-")
+        if zygote.layer != "full":
+            os.chmod(self.scratch, 0o777)  # it may run as another user; the name is unguessable enough
+        self.fds = [_memory_file(name) for name in ("input", "output", "report")]
+        self.input, self.output, self.report = self.fds
+        self.sock, theirs = socket.socketpair()
+        job = {
+            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload), "names": names,
+            "scratch": self.scratch, "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes,
+            "output_bytes": limits.output_bytes,
+        }  # fmt: skip
+        try:
+            _fill(self.input, source.encode("utf-8", "surrogateescape"))
+            try:
+                wire.send(zygote.sock, job, (theirs.fileno(), *self.fds))
+                theirs.close()
+                answer, fds = wire.receive(zygote.sock, max_fds=1)
+            except (EOFError, OSError) as error:
+                raise BoxError(f"the zygote is gone: {error}") from None
+            if "error" in answer:
+                raise BoxError(answer["error"])
+            self.pid = answer["pid"]
+            self.pidfd = fds[0] if fds else -1
+            self._await_compilation()
+        except BaseException:
+            theirs.close()
+            self.close()
+            raise
+
+    def _await_compilation(self) -> None:
+        if not self._readable(COMPILE_SECONDS):
+            self.compile_error = f"compiling took over {COMPILE_SECONDS:.0f} s"
+            return
+        try:
+            answer, _ = wire.receive(self.sock)
+        except (EOFError, ConnectionError):
+            if self.zygote.process.poll() is not None:
+                raise BoxError("the zygote died") from None
+            self.compile_error = "the compiler crashed on this program"
+            return
+        if "error" in answer:
+            raise BoxError(answer["error"])
+        self.compile_error = answer.get("compile_error", "")
+
+    def run(self, data: bytes, reuse: bool = False) -> Outcome:
+        """One test: `data` in, how it ended out. BoxError if the box itself failed."""
+        _fill(self.input, data)
+        _fill(self.output, b"")
+        _fill(self.report, b"")
+        hard = 20 * self.limits.time_s + 60  # far above: the box itself ends a test that sleeps
+        try:
+            self.sock.sendall(b"r" if reuse else b"t")
+            if not self._readable(hard):
+                raise BoxError(f"no answer from the box in {hard:.0f} s")
+            packed = wire.exactly(self.sock, wire.RESULT.size)
+        except (EOFError, ConnectionError):
+            raise BoxError("the box died") from None
+        status, cpu, wall, peak, overdue, unclean = wire.RESULT.unpack(packed)
+        if unclean:
+            self.unclean = True
+        size = os.fstat(self.output).st_size
+        report = os.pread(self.report, 1000, 0).decode("utf-8", "replace")
+        return Outcome(
+            status, cpu, wall, peak / 1024, overdue, _read(self.output, min(size, self.limits.output_bytes)),
+            size >= self.limits.output_bytes, report,
+        )  # fmt: skip
+
+    unclean = False  # a test left something behind that could not be removed: open a new box for the next
+
+    def _readable(self, seconds: float) -> bool:
+        """Whether the box answers in time; meanwhile the one who asked is watched."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        if self.zygote.watch is not None:
+            poll.register(self.zygote.watch, select.POLLHUP | select.POLLRDHUP)
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            for fd, _ in poll.poll(left * 1000):
+                if fd == self.sock.fileno():
+                    return True
+                raise Abandoned
+        return False
+
+    def close(self) -> None:
+        """Kill process 1 of the box and wait: the kernel ends all others with it before this returns."""
+        if self.pidfd >= 0:
+            try:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            poll.poll(10_000)
+            os.close(self.pidfd)
+            self.pidfd = -1
+        self.sock.close()  # without a pidfd the box leaves when it sees this
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+        if self.scratch != "/tmp":
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def __enter__(self) -> Box:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def _before_exec() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    soft = MAIN_STACK if hard == resource.RLIM_INFINITY else min(MAIN_STACK, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the judge's environment, save what the loader needs to start the interpreter at all."""
+    fixed = {"PYTHONHASHSEED": "0"}  # sets iterate alike in every worker, so verdicts repeat
+    fixed |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
+    return fixed | {k: os.environ[k] for k in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if k in os.environ}
+
+
+def _memory_file(name: str) -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(name)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _fill(fd: int, data: bytes) -> None:
+    """Make the file hold exactly `data`, with its position at the start and no flags that an earlier test set."""
+    import fcntl
+
+    fcntl.fcntl(fd, fcntl.F_SETFL, 0)
+    os.ftruncate(fd, 0)
+    view, at = memoryview(data), 0
+    while at < len(data):
+        at += os.pwrite(fd, view[at:], at)
+    os.lseek(fd, 0, os.SEEK_SET)
+
+
+def _read(fd: int, size: int) -> bytes:
+    parts, at = [], 0
+    while at < size:
+        part = os.pread(fd, size - at, at)
+        if not part:
+            break
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)

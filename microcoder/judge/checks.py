@@ -1,0 +1,157 @@
+"""A problem's tests as checks: what goes into the candidate's process, and what is made of what comes out."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..schema import Compare, Problem, SchemaError, Test
+from .asserts import Probe, probes
+from .compare import Match, compare_text, compare_value
+from .sandbox import values
+
+Evaluate = Callable[[str, str], Any]  # (statements, expression) -> value, in a box without the candidate
+Checker = Callable[[Any, Any, Any], Match]  # (input, output, expected), in a box without the candidate
+
+
+@dataclass(slots=True)
+class Check:
+    data: bytes  # for the candidate's process
+    judge: Callable[[bytes], Match]  # its output -> accepted by which strategy
+    inside: bool = False
+
+
+def checks(problem: Problem, policy: str, evaluate: Evaluate, checker: Checker | None) -> list[Check]:
+    """All the tests of a problem. SchemaError if one of them cannot be understood."""
+    rules = problem.compare
+    if problem.kind == "stdin":
+        return [_stdin(test, policy, rules, checker) for test in problem.tests]
+    if problem.kind == "function":
+        return [_function(test, n, problem, policy, checker) for n, test in enumerate(problem.tests)]
+    try:
+        found = probes(problem.asserts, problem.entry_point, problem.setup)
+    except SyntaxError as error:
+        raise SchemaError(f"problem {problem.id!r}: an assert is no Python: {error}") from None
+    if not found:
+        raise SchemaError(f"problem {problem.id!r}: the asserts test nothing")
+    return [_assertion(probe, policy, rules, evaluate) for probe in found]
+
+
+def _stdin(test: Test, policy: str, rules: Compare, checker: Checker | None) -> Check:
+    given = test.input.encode("utf-8", "surrogateescape")
+    expected = test.output.encode("utf-8", "surrogateescape")
+
+    def judge(output: bytes) -> Match:
+        if checker is not None:
+            return checker(test.input, output.decode("utf-8", "replace"), test.output)
+        return compare_text(output, expected, policy, rules, given)
+
+    return Check(given, judge)
+
+
+def _function(test: Test, n: int, problem: Problem, policy: str, checker: Checker | None) -> Check:
+    given = _literal(test.input)
+    if not isinstance(given, (list, tuple, dict)):
+        raise SchemaError(
+            f"problem {problem.id!r}: the input of test {n} must be a list of arguments such as [1, 2], "
+            f'or an object of named ones such as {{"a": 1}}; it is {test.input[:60]!r}'
+        )
+    args, kwargs = ([], given) if isinstance(given, dict) else (list(given), {})
+    expected = _literal(test.output)
+    task = {"args": [values.encode(a) for a in args], "kwargs": {k: values.encode(v) for k, v in kwargs.items()}}
+
+    def judge(output: bytes) -> Match:
+        answer = values.answer(output)
+        got = values.decode(answer["r"])
+        if checker is not None:
+            return checker(given, got, expected)
+        match = compare_value(got, expected, policy, problem.compare, from_json=True)
+        if not match.strategy and "m" in answer:
+            changed = compare_value(values.decode(answer["m"]), expected, policy, problem.compare, from_json=True)
+            return changed if changed.strategy else match
+        return match
+
+    return Check(json.dumps(task).encode(), judge)
+
+
+def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) -> Check:
+    task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
+    if probe.op == "inside":
+        return Check(json.dumps(task).encode(), lambda output: _truth(values.answer(output)["r"] is True, probe), inside=True)
+    expected: Any = None
+    if probe.expected:
+        try:
+            expected = ast.literal_eval(probe.expected)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            expected = evaluate(probe.outside, probe.expected)
+        if isinstance(expected, values.Opaque):  # only the candidate's own process can compare such a thing
+            whole = f"assert {probe.text}"
+            task = {"before": f"{probe.before}\n{whole}", "expr": "True", "alias": probe.alias}
+            return Check(json.dumps(task).encode(), lambda out: _truth(values.answer(out)["r"] is True, probe), inside=True)
+    tolerance = {k: evaluate(probe.outside, v) for k, v in probe.tolerance.items()}
+
+    def judge(output: bytes) -> Match:
+        got = values.decode(values.answer(output)["r"])
+        if probe.op in ("==", "pair"):
+            pair = got if probe.op == "pair" else (got, expected)
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                return Match("", f"not a pair: {got!r:.80}")
+            match = compare_value(*pair, policy, rules)
+        else:
+            match = _truth(_holds(probe.op, got, expected, tolerance, policy, rules), probe, got)
+        return match if match.strategy else Match("", f"{match.message} in `assert {probe.text:.120}`")
+
+    return Check(json.dumps(task).encode(), judge)
+
+
+def _holds(op: str, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare) -> bool:
+    """An assertion other than equality, on plain values."""
+    if isinstance(got, values.Opaque):
+        return op == "truth"  # an object of whatever kind is true
+    same = compare_value(got, expected, policy, rules).strategy != ""
+    try:
+        if op in ("truth", "false"):
+            return bool(got) == (op == "truth")
+        if op in ("is", "is not"):  # of None, True and False; for the rest identity means nothing across processes
+            return (same and type(got) is type(expected)) == (op == "is")
+        if op == "!=":
+            return not same
+        if op in ("in", "not in"):
+            return any(compare_value(got, e, policy, rules).strategy for e in _items(expected, got)) == (op == "in")
+        if op in ("contains", "lacks"):
+            return (expected in got) == (op == "contains")
+        if op == "close":
+            return math.isclose(got, expected, rel_tol=tolerance["rel"], abs_tol=tolerance["abs"])
+        if op == "near":
+            off = abs(got - expected)
+            return bool(off < tolerance["abs"] if tolerance["strict"] else off <= tolerance["abs"])
+        return bool({"<": got < expected, "<=": got <= expected, ">": got > expected, ">=": got >= expected}[op])
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _items(container: Any, item: Any) -> Any:
+    if isinstance(container, str):  # substring test
+        return [item] if isinstance(item, str) and item in container else []
+    return container
+
+
+def _truth(passed: bool, probe: Probe, got: Any = None) -> Match:
+    if passed:
+        return Match("inside" if probe.op == "inside" else "equal", "")
+    return Match("", f"got {got!r:.80}")
+
+
+def _literal(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text

@@ -1,0 +1,55 @@
+"""Policy `exact`: LiveCodeBench's rule, for results that must compare with published ones.
+
+Text: strip the whole, split at newlines, strip each line; as many lines; each equal as text, or both made of tokens
+that Decimal reads, with equal lists of Decimals. Values: `==`, after a tuple at the top (only there) became a list.
+We differ in one way: a numpy array or an unreadable object anywhere is a wrong answer, where theirs raises an
+exception (which it also counts as a failure).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from .match import Match, differ, shorten
+from .values import walk
+
+
+def exact_text(got: bytes, expected: bytes) -> Match:
+    if got == expected:
+        return Match("bytes", "")
+    g, e = _stripped(got), _stripped(expected)
+    counts = g.count("\n") + 1, e.count("\n") + 1
+    if counts[0] != counts[1]:
+        return differ(f"{counts[0]} lines, expected {counts[1]}")
+    strategy = "exact_lines"
+    if g != e:
+        for number, (a, b) in enumerate(zip(g.split("\n"), e.split("\n")), start=1):
+            a, b = a.strip(), b.strip()
+            if a != b:
+                if not _same_decimals(a, b):
+                    return differ(f"line {number}: got {_shorten(a)}, expected {_shorten(b)}")
+                strategy = "exact_decimals"
+    return Match(strategy, "")
+
+
+def exact_value(got: Any, expected: Any) -> Match:
+    if type(got) is tuple:
+        found = walk(list(got), expected, frozenset({"equal"}), 0.0)
+        return Match("sequence", "") if found.strategy else found
+    return walk(got, expected, frozenset({"equal"}), 0.0)
+
+
+def _stripped(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape").strip()
+
+
+def _same_decimals(got: str, expected: str) -> bool:
+    try:
+        return [Decimal(token) for token in got.split()] == [Decimal(token) for token in expected.split()]
+    except (ArithmeticError, ValueError):  # not a number, or a signalling nan in the comparison
+        return False
+
+
+def _shorten(text: str) -> str:
+    return shorten(text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,82 @@
+"""The default validator of ICPC-style problem packages, which its flags configure."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from .match import Match, differ, shorten
+
+KNOWN = (
+    "case_sensitive",
+    "space_change_sensitive",
+    "float_tolerance E",
+    "float_absolute_tolerance E",
+    "float_relative_tolerance E",
+)
+# Unlike elsewhere leading zeros are allowed: this validator asks only whether a token reads as a float.
+_FLOAT = re.compile(rb"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_PIECES = re.compile(rb"\s+|\S+")
+
+
+@dataclass(slots=True)
+class Flags:
+    case_sensitive: bool = False
+    space_change_sensitive: bool = False
+    absolute: float | None = None
+    relative: float | None = None
+
+
+def parse_flags(text: str) -> Flags:
+    flags, words = Flags(), iter(text.split())
+    for word in words:
+        if word in ("case_sensitive", "space_change_sensitive"):
+            setattr(flags, word, True)
+        elif word in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
+            tolerance = _tolerance(word, next(words, None))
+            if word != "float_relative_tolerance":
+                flags.absolute = tolerance
+            if word != "float_absolute_tolerance":
+                flags.relative = tolerance
+        else:
+            raise ValueError(f"validator_flags: {word!r} is not a flag; known are {', '.join(KNOWN)}")
+    return flags
+
+
+def validate(got: bytes, expected: bytes, flags_text: str) -> Match:
+    flags = parse_flags(flags_text)
+    if got == expected:
+        return Match("icpc", "")
+    split = _PIECES.findall if flags.space_change_sensitive else bytes.split
+    g, e = split(got), split(expected)
+    if g != e:
+        for index, (a, b) in enumerate(zip(g, e), start=1):
+            if a != b and not _same(a, b, flags):
+                return differ(f"piece {index}: got {shorten(a)}, expected {shorten(b)}")
+        if len(g) != len(e):
+            return differ(f"got {len(g)} pieces, expected {len(e)}")
+    return Match("icpc", "")
+
+
+def _same(got: bytes, expected: bytes, flags: Flags) -> bool:
+    if (flags.absolute is not None or flags.relative is not None) and _FLOAT.fullmatch(expected):
+        want = float(expected)
+        if math.isfinite(want):
+            if not _FLOAT.fullmatch(got):
+                return False
+            gap = abs(float(got) - want)
+            return (flags.absolute is not None and gap <= flags.absolute) or (
+                flags.relative is not None and gap <= flags.relative * abs(want)
+            )
+    return not flags.case_sensitive and got.lower() == expected.lower()
+
+
+def _tolerance(flag: str, text: str | None) -> float:
+    try:
+        tolerance = float(text or "")
+    except ValueError:
+        tolerance = math.nan
+    if not 0 <= tolerance < math.inf:
+        raise ValueError(f"validator_flags: {flag} needs a number such as 1e-6, not {text!r}")
+    return tolerance

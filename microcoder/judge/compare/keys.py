@@ -1,0 +1,103 @@
+"""A short text for any value, the same for equal values: what multisets, sets and dict keys are compared by.
+
+Texts rather than the values' own hashes, since a program under test can choose a million integers of one hash and make
+any dict of them quadratic. Long texts are replaced by a digest, so nesting does not copy them again and again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from itertools import count
+from typing import Any
+
+from .words import VERDICT_WORDS
+
+_never_again = count()
+_SHORT = 80
+_VERDICTS = frozenset(word.decode() for word in VERDICT_WORDS)
+
+
+def key(value: Any, *, strict_bool: bool = False, from_json: bool = False, order_free: bool = False) -> str:
+    """Equal for equal values: 1 and 1.0 (and True, unless `strict_bool`), list and tuple. Unique for nan and opaque.
+
+    `from_json`: a dict's keys count as their JSON spelling. `order_free`: lists and sets are bags throughout, except
+    that a list of verdicts keeps its order: [True, False] for [False, True] is a wrong answer under any policy.
+    """
+    return _Keys(strict_bool, from_json, order_free).key(value)[0]
+
+
+def json_spelling(name: Any) -> str | None:
+    """How JSON would spell a dict's key; None where it has no spelling."""
+    if isinstance(name, str):
+        return name
+    if name is None or isinstance(name, bool):
+        return {None: "null", True: "true", False: "false"}[name]
+    if isinstance(name, int):
+        return str(name) if name.bit_length() < 4000 else None
+    return repr(name) if isinstance(name, float) else None
+
+
+class _Keys:
+    def __init__(self, strict_bool: bool, from_json: bool, order_free: bool) -> None:
+        self.strict_bool, self.from_json, self.order_free = strict_bool, from_json, order_free
+
+    def key(self, value: Any) -> tuple[str, bool]:
+        """The text, and whether the value is a verdict or made of nothing else."""
+        if isinstance(value, str):
+            return _pack("s", value), len(value) < 20 and value.lower() in _VERDICTS
+        if value is None:
+            return "none", False
+        if isinstance(value, (int, float, complex)):
+            return self._number(value), isinstance(value, bool)
+        if isinstance(value, bytes):
+            return _pack("b", value.hex()), False
+        if isinstance(value, dict):
+            return self._dict(value), False
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return self._collection(value)
+        return f"?{next(_never_again)}", False
+
+    def _number(self, value: complex) -> str:
+        if self.strict_bool and isinstance(value, bool):
+            return f"bool{value}"
+        if isinstance(value, complex):
+            if value.imag:
+                return f"c({self._number(value.real)},{self._number(value.imag)})"
+            value = value.real
+        if isinstance(value, float):
+            if math.isnan(value):
+                return f"?{next(_never_again)}"
+            if not value.is_integer():  # inf is not an integer either
+                return f"f{value!r}"
+            value = int(value)
+        return _pack("i", hex(value))  # decimal would be quadratic
+
+    def _dict(self, value: dict[Any, Any]) -> str:
+        parts = []
+        for name, item in value.items():
+            spelled = json_spelling(name) if self.from_json else None
+            parts.append(self.key(name if spelled is None else spelled)[0] + "=" + self.key(item)[0])
+        return _pack("d", _join(sorted(parts)))
+
+    def _collection(self, value: Any) -> tuple[str, bool]:
+        pairs = [self.key(item) for item in value]
+        texts = [text for text, _ in pairs]
+        verdicts = bool(pairs) and all(flag for _, flag in pairs)
+        is_set = isinstance(value, (set, frozenset))
+        if self.order_free and not (verdicts and len(pairs) > 1 and not is_set):
+            return _pack("bag", _join(sorted(texts))), verdicts
+        if is_set:
+            return _pack("set", _join(sorted(texts))), verdicts
+        return _pack("seq", _join(texts)), verdicts
+
+
+def _join(parts: list[str]) -> str:
+    return ";".join(f"{len(part)}:{part}" for part in parts)
+
+
+def _pack(tag: str, body: str) -> str:
+    """Tag and body, unambiguous: a digest is told from a short body by its mark."""
+    if len(body) <= _SHORT:
+        return f"{tag}:{body}"
+    return f"{tag}#{hashlib.blake2b(body.encode('utf-8', 'surrogatepass'), digest_size=24).hexdigest()}"

@@ -1,0 +1,76 @@
+"""Policy `paper`: what MicroCoder-Evaluator's description adds. Kept for studies; it accepts wrong answers.
+
+np.allclose on everything numeric, order-free comparison everywhere, automatic conversion between lists, tuples, sets
+and strings. Where we differ from the description:
+1. Verdicts keep their order: NO YES is never accepted for YES NO, nor [False, True] for [True, False].
+2. A number too large for a float is not close to another one just because both become infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from .keys import key
+from .words import verdicts_in_order
+
+_SEQUENCES = (list, tuple)
+
+
+def lenient_text(got: bytes, expected: bytes) -> str:
+    """The strategy of this policy that accepts, or nothing."""
+    g, e = got.split(), expected.split()
+    if len(g) != len(e):
+        return ""
+    try:
+        if _all_close([float(token) for token in g], [float(token) for token in e]):
+            return "allclose"
+    except ValueError:
+        pass  # not all of them are numbers
+    if Counter(g) != Counter(e) or verdicts_in_order(got) != verdicts_in_order(expected):
+        return ""
+    lines = [sorted(line.strip() for line in text.split(b"\n") if line.strip()) for text in (got, expected)]
+    return "unordered_lines" if lines[0] == lines[1] else "unordered_tokens"
+
+
+def lenient_value(got: Any, expected: Any, from_json: bool) -> str:
+    flat = _flatten(got, expected)
+    if flat and _all_close(*flat):
+        return "allclose"
+    if key(got, order_free=True, from_json=from_json) == key(expected, order_free=True, from_json=from_json):
+        return "unordered_values"
+    try:
+        forms = [" ".join(str(value).split()) for value in (got, expected)]
+    except ValueError:  # an integer too long to be written in decimal
+        return ""
+    return "string_form" if forms[0] == forms[1] and "Opaque(" not in forms[0] else ""
+
+
+def _flatten(got: Any, expected: Any) -> tuple[list[complex], list[complex]] | None:
+    """The numbers of two values of one shape, or None if they are anything else."""
+    left: list[complex] = []
+    right: list[complex] = []
+    stack = [(got, expected)]
+    while stack:
+        g, e = stack.pop()
+        if isinstance(g, _SEQUENCES) and isinstance(e, _SEQUENCES) and len(g) == len(e):
+            stack += zip(g, e)
+        elif isinstance(g, (int, float, complex)) and isinstance(e, (int, float, complex)):
+            left.append(g)
+            right.append(e)
+        else:
+            return None
+    return left, right
+
+
+def _all_close(got: list[Any], expected: list[Any]) -> bool:
+    import numpy  # only this policy needs it
+
+    try:
+        g, e = (numpy.array(side, dtype=complex) for side in (got, expected))
+    except OverflowError:
+        return False
+    if not got or not math.isfinite(abs(g).max()) or not math.isfinite(abs(e).max()):
+        return False
+    return bool(numpy.allclose(g, e))

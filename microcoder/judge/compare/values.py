@@ -1,0 +1,146 @@
+"""Policy `robust` for values: equality, list for tuple, numpy arrays, JSON's dict keys, floats within tolerance.
+
+`walk` keeps its own stack, so nesting cannot exhaust Python's, and compares flat lists in one step. It never calls
+`==` on a container that could hold nan, an Array or an Opaque: Python's identity shortcut would call nan equal to
+itself, and an Array is a list.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..sandbox.values import Array
+from .keys import json_spelling, key
+from .match import Match, ascii_only, differ, show, weakest
+from .numbers import close
+
+ROBUST = frozenset({"equal", "sequence", "array", "numbers"})
+_PLAIN = frozenset({int, bool, str, bytes, type(None)})
+_SIMPLE = _PLAIN | {float}
+_NUMBERS = (int, float, complex)
+_SETS = (set, frozenset)
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
+def walk(
+    got: Any,
+    expected: Any,
+    allowed: frozenset[str],
+    tolerance: float,
+    *,
+    strict_bool: bool = False,
+) -> Match:
+    """Compare two values with the strategies in `allowed`; the match names the most lenient one that was needed."""
+    return _Walk(allowed, tolerance, strict_bool).compare(got, expected)
+
+
+class _Different(Exception):
+    pass
+
+
+class _Walk:
+    def __init__(self, allowed: frozenset[str], tolerance: float, strict_bool: bool) -> None:
+        self.allowed, self.tolerance, self.strict_bool = allowed, tolerance, strict_bool
+        self.needed = {"equal"}
+        self.stack: list[tuple[Any, Any, Any]] = []  # got, expected, and the path as (parent's path, key)
+
+    def compare(self, got: Any, expected: Any) -> Match:
+        path: Any = None
+        self.stack = [(got, expected, None)]
+        try:
+            while self.stack:
+                got, expected, path = self.stack.pop()
+                if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
+                    self._sequence(got, expected, path)
+                elif isinstance(expected, dict) and isinstance(got, dict):
+                    self._dict(got, expected, path)
+                elif isinstance(expected, _SETS) and isinstance(got, _SETS):
+                    self._set(got, expected, path)
+                else:
+                    self._leaf(got, expected, path)
+        except _Different as error:
+            return differ(str(error))
+        return Match(weakest(self.needed), "")
+
+    def _need(self, strategy: str, path: Any, message: str) -> None:
+        if strategy not in self.allowed:
+            raise _Different(_at(path) + message)
+        self.needed.add(strategy)
+
+    def _sequence(self, got: Any, expected: Any, path: Any) -> None:
+        kinds = type(got), type(expected)
+        if kinds[0] is not kinds[1]:
+            strategy = "array" if Array in kinds else "sequence"
+            self._need(strategy, path, f"got a {kinds[0].__name__}, expected a {kinds[1].__name__}")
+        if len(got) != len(expected):
+            raise _Different(_at(path) + f"got {len(got)} elements, expected {len(expected)}: {show(got)}")
+        if self._plainly_equal(got, expected):
+            return
+        nested = []
+        for index, (g, e) in enumerate(zip(got, expected)):
+            kind = type(g)
+            if kind is type(e) and kind in _SIMPLE and g == e:
+                continue
+            if isinstance(e, _CONTAINERS):
+                nested.append((g, e, (path, index)))
+            else:
+                self._leaf(g, e, (path, index))
+        self.stack += reversed(nested)
+
+    def _plainly_equal(self, got: Any, expected: Any) -> bool:
+        kinds = set(map(type, got))
+        if not kinds <= _PLAIN:
+            return False
+        if self.strict_bool and (bool in kinds or bool in set(map(type, expected))):
+            return False
+        same_type = isinstance(got, tuple) == isinstance(expected, tuple)
+        return bool(got == expected if same_type else list(got) == list(expected))
+
+    def _dict(self, got: dict[Any, Any], expected: dict[Any, Any], path: Any) -> None:
+        if len(got) != len(expected):
+            raise _Different(_at(path) + f"got {len(got)} keys, expected {len(expected)}: {show(got)}")
+        spelled: dict[str, Any] | None = None
+        for name, value in expected.items():
+            if name in got and name == name:
+                item = got[name]
+            else:
+                if spelled is None:
+                    spelled = self._spelled(got, name, path)
+                if name not in spelled:
+                    raise _Different(_at(path) + f"key {show(name)} is missing")
+                item = spelled[name]
+            self.stack.append((item, value, (path, name)))
+
+    def _spelled(self, got: dict[Any, Any], name: Any, path: Any) -> dict[str, Any]:
+        """The dict as JSON would spell its keys, unless two of them would become one."""
+        self._need("json_keys", path, f"key {show(name)} is missing")
+        names = [json_spelling(k) for k in got]
+        if None in names or len(set(names)) < len(names):
+            raise _Different(_at(path) + f"key {show(name)} is missing")
+        return {str(k): v for k, v in zip(names, got.values())}
+
+    def _set(self, got: Any, expected: Any, path: Any) -> None:
+        if len(got) != len(expected) or {key(item) for item in got} != {key(item) for item in expected}:
+            raise _Different(_at(path) + f"got {show(got)}, expected {show(expected)}")
+
+    def _leaf(self, got: Any, expected: Any, path: Any) -> None:
+        if isinstance(expected, _NUMBERS) and isinstance(got, _NUMBERS):
+            if self.strict_bool and isinstance(got, bool) != isinstance(expected, bool):
+                pass
+            elif got == expected:
+                return
+            elif isinstance(expected, (float, complex)) and not isinstance(got, bool):
+                if "numbers" in self.allowed and close(got, expected, self.tolerance):
+                    self.needed.add("numbers")
+                    return
+        elif type(got) is type(expected) and type(expected) in _PLAIN and got == expected:
+            return
+        raise _Different(_at(path) + f"got {show(got)}, expected {show(expected)}")
+
+
+def _at(path: Any) -> str:
+    parts: list[str] = []
+    while path is not None and len(parts) < 6:
+        path, name = path
+        parts.append(f"[{name}]" if isinstance(name, int) and -(10**9) < name < 10**9 else f"[{show(name)[:30]}]")
+    return ascii_only(f"at {'...' if path else ''}{''.join(reversed(parts))}: ") if parts else ""

@@ -1,0 +1,241 @@
+"""One candidate from program to verdict: open a box, run the tests, compare, say what happened."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
+from .boxes import Box, BoxError, Limits, Outcome, Zygote
+from .checks import Check, checks
+from .compare import Match, weakest
+from .extract import code_block
+from .sandbox import values
+
+# Packages worth loading before the fork; a program that imports one runs from the zygote that has them.
+HEAVY = ("numpy", "scipy", "pandas", "sympy", "networkx", "sortedcontainers")
+_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+.*?\b({'|'.join(HEAVY)})\b", re.MULTILINE)
+TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a worker needs to know. The pool documents them (`Judge`)."""
+
+    policy: str = "robust"
+    stop_at_first_failure: bool = True
+    reuse: bool = False
+    time_limit_s: float = 6.0
+    time_factor: float = 1.0
+    memory_mb: int = 1024
+    output_mb: int = 16
+    layer: str = "full"
+
+
+class Examiner:
+    """Judges one candidate at a time. It owns the zygotes, and a cache of expected values."""
+
+    def __init__(self, settings: Settings, watch: Any = None) -> None:
+        self.settings = settings
+        self.watch = watch
+        self.zygotes: dict[str, Zygote] = {}
+        self.values: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
+
+    def zygote(self, name: str) -> Zygote:
+        found = self.zygotes.get(name)
+        if found is None or found.process.poll() is not None:
+            if found is not None:
+                found.close()
+            found = self.zygotes[name] = Zygote(self.settings.layer, self.watch)
+        return found
+
+    def close(self) -> None:
+        for zygote in self.zygotes.values():
+            zygote.close()
+        self.zygotes = {}
+
+    def examine(self, problem: Problem, solution: Solution) -> Verdict:
+        """The verdict. Never raises for what a candidate or a problem does; BoxError becomes internal_error."""
+        verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.settings.layer)
+        start = time.monotonic()
+        for attempt in (1, 2):  # a zygote that was killed is replaced, and its work done once more
+            try:
+                self._examine(problem, solution, verdict)
+                break
+            except SchemaError as error:
+                verdict.verdict, verdict.message = "internal_error", str(error)
+                break
+            except BoxError as error:
+                verdict.verdict, verdict.message, verdict.tests = "internal_error", str(error), []
+                self.close()
+        verdict.wall_s = time.monotonic() - start
+        return verdict
+
+    def _examine(self, problem: Problem, solution: Solution, verdict: Verdict) -> None:
+        source = solution.code if solution.code is not None else code_block(solution.completion or "")
+        if source is None or not source.strip():
+            verdict.verdict, verdict.message = "no_code", "no complete fenced Python block in the completion"
+            if solution.code is not None:
+                verdict.message = "the program is empty"
+            return
+        policy = problem.compare.policy or self.settings.policy
+        with _Helpers(self, problem) as helpers:
+            todo = checks(problem, policy, helpers.evaluate, helpers.check if problem.compare.checker else None)
+            limits = self.limits(problem)
+            preload = tuple(sorted(set(_IMPORT.findall(source))))
+            candidate = _Candidate(self, problem, source, limits, preload)
+            try:
+                self._run(candidate, todo, limits, verdict)
+            finally:
+                candidate.close()
+        self._sum_up(verdict, todo)
+
+    def limits(self, problem: Problem) -> Limits:
+        settings = self.settings
+        seconds = (problem.time_limit_s or settings.time_limit_s) * settings.time_factor
+        largest = max((len(t.output) for t in problem.tests), default=0)
+        output = max(settings.output_mb << 20, 2 * largest)
+        return Limits(seconds, int(problem.memory_mb or settings.memory_mb) << 20, output)
+
+    def _run(self, candidate: _Candidate, todo: list[Check], limits: Limits, verdict: Verdict) -> None:
+        if candidate.box.compile_error:
+            verdict.verdict, verdict.message = "compile_error", candidate.box.compile_error
+            return
+        reuse = self.settings.reuse
+        for n, check in enumerate(todo):
+            result = self._test(candidate, check, limits, reuse)
+            if reuse and (result.verdict != ACCEPTED or n == len(todo) - 1):
+                # A failure is confirmed in a fresh process, and so is the last pass: a program that lives on what
+                # earlier tests left behind is found out there.
+                result = self._test(candidate, check, limits, reuse=False)
+            verdict.tests.append(result)
+            if result.verdict != ACCEPTED and self.settings.stop_at_first_failure:
+                break
+
+    def _test(self, candidate: _Candidate, check: Check, limits: Limits, reuse: bool) -> TestVerdict:
+        outcome = candidate.run(check.data, reuse)
+        name, message = failure(outcome, limits)
+        match = Match("", "")
+        if not name:
+            match = check.judge(outcome.output)
+            name, message = (ACCEPTED, "") if match.strategy else ("wrong_answer", match.message)
+            if name != ACCEPTED and outcome.report:  # a thread that failed explains an answer that is not there
+                message = f"{message}; {outcome.report}"
+        return TestVerdict(name, match.strategy, outcome.cpu_s, outcome.wall_s, outcome.memory_mb, message[:300])
+
+    def _sum_up(self, verdict: Verdict, todo: list[Check]) -> None:
+        verdict.inside = any(check.inside for check in todo)
+        if not verdict.tests:
+            return
+        failed = [(n, t) for n, t in enumerate(verdict.tests) if t.verdict != ACCEPTED]
+        verdict.cpu_s = sum(t.cpu_s for t in verdict.tests)
+        verdict.memory_mb = max(t.memory_mb for t in verdict.tests)
+        if failed:
+            n, first = failed[0]
+            verdict.verdict, verdict.message = first.verdict, f"test {n}: {first.message}"
+        else:
+            verdict.verdict, verdict.message = ACCEPTED, ""
+            verdict.strategy = weakest(t.strategy for t in verdict.tests)
+
+
+def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
+    """What went wrong before any comparison: (verdict, message), or ("", "") if nothing did."""
+    seconds = f"{outcome.cpu_s:.2f} s of CPU, {outcome.wall_s:.2f} s in all, limit {limits.time_s:g} s"
+    if outcome.output_full:
+        return "output_limit", f"over {limits.output_bytes >> 20} MB of output"
+    stopped = outcome.signal in (signal.SIGPROF, signal.SIGXCPU, signal.SIGKILL)
+    if outcome.cpu_s > limits.time_s or (stopped and outcome.cpu_s > 0.9 * limits.time_s):
+        return "time_limit", seconds
+    if outcome.overdue:
+        return "time_limit", f"it waited: {seconds}"
+    if outcome.memory_mb > limits.memory_bytes >> 20:
+        return "memory_limit", f"{outcome.memory_mb:.0f} MB, limit {limits.memory_bytes >> 20} MB"
+    if outcome.signal:
+        name = signal.Signals(outcome.signal).name
+        return "runtime_error", f"ended by {name}" + (" (stack overflow?)" if name == "SIGSEGV" else "")
+    if outcome.status:
+        if outcome.report.startswith("MemoryError"):
+            return "memory_limit", outcome.report
+        return "runtime_error", outcome.report or f"exit code {outcome.status >> 8}"
+    return "", ""
+
+
+class _Candidate:
+    """The candidate's box, opened again if a test spoiled it."""
+
+    def __init__(
+        self, examiner: Examiner, problem: Problem, source: str, limits: Limits, preload: tuple[str, ...]
+    ) -> None:
+        self.open = lambda: Box(
+            examiner.zygote("heavy" if preload else "plain"), source, "stdin" if problem.kind == "stdin" else "value",
+            limits, problem.entry_point, problem.setup, preload, names=problem.kind == "function",
+        )  # fmt: skip
+        self.box = self.open()
+
+    def run(self, data: bytes, reuse: bool) -> Outcome:
+        if self.box.unclean:
+            self.box.close()
+            self.box = self.open()
+        return self.box.run(data, reuse)
+
+    def close(self) -> None:
+        self.box.close()
+
+
+class _Helpers:
+    """Boxes for the problem's own code, which the candidate never meets: expected expressions and checkers."""
+
+    def __init__(self, examiner: Examiner, problem: Problem) -> None:
+        self.examiner, self.problem = examiner, problem
+        self.evaluator: Box | None = None
+        self.checker: Box | None = None
+
+    def evaluate(self, statements: str, expression: str) -> Any:
+        """The value of an expected expression, remembered: the next candidate for this problem needs it too."""
+        key = (self.problem.setup, statements, expression)
+        cache = self.examiner.values
+        if key not in cache:
+            if self.evaluator is None:
+                heavy = tuple(sorted(set(_IMPORT.findall(self.problem.setup + "\n" + statements))))
+                zygote = self.examiner.zygote("heavy" if heavy else "plain")
+                self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
+            task = {"before": statements, "expr": expression}
+            outcome = self.evaluator.run(json.dumps(task).encode())
+            if outcome.status:
+                raise SchemaError(
+                    f"problem {self.problem.id!r}: the expected value `{expression[:80]}` fails: {outcome.report}"
+                )
+            cache[key] = values.decode(values.answer(outcome.output)["r"])
+            if len(cache) > 10_000:
+                cache.popitem(last=False)
+        return cache[key]
+
+    def check(self, given: Any, output: Any, expected: Any) -> Match:
+        """The problem's own checker decides."""
+        if self.checker is None:
+            source = self.problem.compare.checker or ""
+            self.checker = Box(self.examiner.zygote("plain"), source, "value", TRUSTED, "check")
+        if self.checker.compile_error:
+            raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {self.checker.compile_error}")
+        task = {"args": [values.encode(v) for v in (given, output, expected)], "kwargs": {}}
+        outcome = self.checker.run(json.dumps(task).encode())
+        if outcome.status or outcome.overdue:  # checkers read outputs as if they were well-formed: these are not
+            return Match("", f"the checker stopped: {outcome.report or 'no answer'}")
+        answer = values.decode(values.answer(outcome.output)["r"])
+        passed, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
+        if not isinstance(passed, bool):
+            raise SchemaError(f"problem {self.problem.id!r}: the checker returned {answer!r:.80}, not True or False")
+        return Match("checker", "") if passed else Match("", f"checker: {reason or 'no'}")
+
+    def __enter__(self) -> _Helpers:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for box in (self.evaluator, self.checker):
+            if box is not None:
+                box.close()

@@ -1,0 +1,255 @@
+"""Judge: many workers, one queue. Thread-safe, and friendly to asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+from ..schema import POLICIES, Problem, Solution, Verdict
+from .boxes import BoxError
+from .examine import Settings
+from .worker import receive, send
+
+LAYERS = ("auto", "full", "landlock", "rlimits")
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd})"
+_Item = tuple["Future[Verdict]", Problem, Solution]
+
+
+class JudgeError(Exception):
+    """The judge cannot work here or any more; the message says what to do."""
+
+
+class Judge:
+    """Runs programs against problems' tests in a sandbox and says what happened.
+
+    workers                candidates judged at a time; None: one per usable core
+    policy                 how outputs are compared: "exact", "robust" or "paper" (a problem may override it)
+    stop_at_first_failure  stop a candidate at its first failed test (right for a 0/1 reward)
+    reuse                  run a candidate's tests in one process: faster, but state can leak from test to test
+    time_limit_s           CPU seconds per test for problems that name none; time_factor multiplies every limit
+    memory_mb, output_mb   per test, for problems that name none
+    sandbox                "auto" (full, else landlock), or a layer by name; "rlimits" hides and forbids nothing
+    queue                  how many candidates may wait before `submit` blocks; None: four per worker
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        policy: str = "robust",
+        stop_at_first_failure: bool = True,
+        reuse: bool = False,
+        time_limit_s: float = 6.0,
+        time_factor: float = 1.0,
+        memory_mb: int = 1024,
+        output_mb: int = 16,
+        sandbox: str = "auto",
+        queue: int | None = None,
+    ) -> None:
+        if policy not in POLICIES:
+            raise JudgeError(f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}")
+        if sandbox not in LAYERS:
+            raise JudgeError(f"sandbox is {sandbox!r}; it must be one of {', '.join(LAYERS)}")
+        self.workers = workers or usable_cores()
+        settings = Settings(
+            policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, sandbox
+        )
+        self._waiting: Any = _bounded(queue or 4 * self.workers)
+        self._closed = False
+        self._lock = threading.Lock()
+        # The first worker finds out which sandbox works here; the others are told.
+        try:
+            first = _Worker(settings)
+        except BoxError as error:
+            raise JudgeError(
+                f"no sandbox can be used here ({error}). `microcoder doctor` says which layer is missing and what to do; "
+                'sandbox="rlimits" judges without one, for programs that you trust'
+            ) from None
+        self.sandbox = first.layer
+        self._settings = Settings(
+            policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, first.layer
+        )
+        self._threads = [
+            threading.Thread(target=self._serve, args=(first if n == 0 else None,), daemon=True, name=f"judge-{n}")
+            for n in range(self.workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def check(self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None) -> Verdict:
+        """Judge one completion (the code in its last fenced block), one program (`code=`) or one Solution."""
+        return self.submit(problem, completion, code=code).result()
+
+    def submit(
+        self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
+    ) -> Future[Verdict]:
+        """Queue one; blocks while the queue is full. The future never raises for what a program does."""
+        solution = _solution(problem, completion, code)
+        future: Future[Verdict] = Future()
+        with self._lock:
+            if self._closed:
+                raise JudgeError("this judge is closed; make a new one")
+        self._waiting.put((future, problem, solution))
+        if self._closed:  # closed while this call waited for room
+            future.cancel()
+        return future
+
+    async def acheck(
+        self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
+    ) -> Verdict:
+        """`check` for coroutines: neither a full queue nor a slow program blocks the event loop."""
+        loop = asyncio.get_running_loop()
+        future = await loop.run_in_executor(None, lambda: self.submit(problem, completion, code=code))
+        return await asyncio.wrap_future(future)
+
+    def map(self, pairs: Iterable[tuple[Problem, Solution]]) -> Iterator[tuple[Solution, Verdict]]:
+        """Judge a stream. Results come as they are ready; the input is read no faster than it is judged."""
+        done: queue.SimpleQueue[tuple[Solution, Future[Verdict]]] = queue.SimpleQueue()
+        running: set[Future[Verdict]] = set()
+
+        def next_done() -> tuple[Solution, Verdict]:
+            solution, future = done.get()
+            running.discard(future)
+            return solution, future.result()
+
+        try:
+            for problem, solution in pairs:
+                future = self.submit(problem, solution)
+                running.add(future)
+                future.add_done_callback(lambda f, s=solution: done.put((s, f)))  # type: ignore[misc]
+                while len(running) > 8 * self.workers or not done.empty():
+                    yield next_done()
+            while running:
+                yield next_done()
+        finally:
+            for future in running:
+                future.cancel()
+
+    def close(self, cancel: bool = False) -> None:
+        """Finish what is queued (or drop it, with `cancel`) and end every worker. Nothing is left behind."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        if cancel:
+            self._drop_waiting()
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._drop_waiting()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        self.close(cancel=kind is not None)
+
+    def _drop_waiting(self) -> None:
+        while True:
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if item is not None:
+                item[0].cancel()
+
+    def _serve(self, worker: _Worker | None) -> None:
+        """One thread per worker process: hand it a candidate, wait, hand on the verdict."""
+        try:
+            while True:
+                item: _Item | None = self._waiting.get()
+                if item is None:
+                    return
+                future, problem, solution = item
+                if not future.set_running_or_notify_cancel():
+                    continue
+                verdict, worker = self._judge(worker, problem, solution)
+                future.set_result(verdict)
+        finally:
+            if worker is not None:
+                worker.close()
+
+    def _judge(self, worker: _Worker | None, problem: Problem, solution: Solution) -> tuple[Verdict, _Worker | None]:
+        """A worker that dies is replaced and its work done once more; after that it is the judge's fault."""
+        reason = ""
+        for _ in range(2):
+            try:
+                worker = worker or _Worker(self._settings)
+                return worker.judge(problem, solution), worker
+            except (EOFError, OSError, BoxError) as error:
+                reason = f"{type(error).__name__} {error}".strip()
+                if worker is not None:
+                    worker.close()
+                worker = None
+        verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.sandbox)
+        verdict.message = f"the worker died twice on this candidate ({reason})"
+        return verdict, None
+
+
+class _Worker:
+    """A worker process and the socket to it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.sock, theirs = socket.socketpair()
+        start = _START.format(root=_ROOT, fd=theirs.fileno())
+        self.process = subprocess.Popen(
+            [sys.executable, "-s", "-P", "-X", "utf8", "-c", start],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in a terminal goes to the pool, which closes in order
+        )
+        theirs.close()
+        try:
+            send(self.sock, settings)
+            answer = receive(self.sock)
+        except (EOFError, OSError):
+            self.close()
+            raise BoxError("the worker process did not start") from None
+        except BaseException:
+            self.close()
+            raise
+        if isinstance(answer, BoxError):
+            self.close()
+            raise answer
+        self.layer: str = answer
+
+    def judge(self, problem: Problem, solution: Solution) -> Verdict:
+        send(self.sock, (problem, solution))
+        verdict: Verdict = receive(self.sock)
+        return verdict
+
+    def close(self) -> None:
+        self.sock.close()  # the worker sees this, ends its box and zygotes, and leaves
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _bounded(size: int) -> queue.Queue[_Item | None]:
+    return queue.Queue(maxsize=size)
+
+
+def _solution(problem: Problem, completion: str | Solution | None, code: str | None) -> Solution:
+    if isinstance(completion, Solution):
+        return completion
+    if (completion is None) == (code is None):
+        raise JudgeError("give either a completion or code=..., one of the two")
+    return Solution(problem.id, code=code, completion=completion)

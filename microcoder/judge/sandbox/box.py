@@ -1,0 +1,331 @@
+"""A box: process 1 of a candidate's own namespaces. It compiles the program once and forks a process for each test.
+
+It never runs candidate code itself, cannot be traced or signalled by it, and holds nothing secret: the program, the
+input of the present test, and the socket on which it reports how a test process ended.
+"""
+
+import builtins
+import fcntl
+import gc
+import math
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+from . import kernel, landlock, program, root, seccomp, wire
+
+ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
+OPEN_FILES = 128
+PROCESSES = 256  # threads, in effect
+
+
+class Box:
+    def __init__(self, job: dict[str, Any], sock: socket.socket, fds: list[int], names: dict[str, Any]) -> None:
+        self.job, self.names = job, names if job["names"] else {}
+        self.stdin = job["kind"] == "stdin"
+        self.scratch: str = job["scratch"]
+        self.full = job["layer"] == "full"
+        self.sock = self.arrange(sock, *fds)
+        self.ruleset = -1
+        self.filter: seccomp.Filter | None = None
+        self.runner: _Runner | None = None
+
+    def arrange(self, sock: socket.socket, given: int, output: int, report: int) -> socket.socket:
+        """Put every descriptor where the test process will look for it, and the box's own socket out of the way."""
+        null = os.open(os.devnull, os.O_RDWR)
+        value = (null, null, null, report, output, given)
+        wanted = (given, output, null, report) if self.stdin else value
+        high = [_out_of_the_way(fd) for fd in (sock.fileno(), *wanted)]
+        sock.detach()
+        for target, fd in enumerate(high[1:]):
+            os.dup2(fd, target)
+        self.open_to = len(wanted)
+        moved = fcntl.fcntl(high[0], fcntl.F_DUPFD, OPEN_FILES // 2)
+        for fd in range(self.open_to, OPEN_FILES // 2):
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+        return socket.socket(fileno=moved)
+
+    def main(self) -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self.lock_down()
+        given = 0 if self.stdin else program.INPUT
+        try:
+            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogateescape")
+            self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
+            self.code = compile(source, "solution.py", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            text = f"{type(error).__name__}: {error}"
+            wire.send(self.sock, {"compile_error": text[:500]})
+            return
+        self.module = program.prepare("__main__" if self.stdin else "solution", self.names)
+        wire.send(self.sock, {"ready": True})
+        gc.freeze()
+        while order := self.sock.recv(1):
+            result = self.reused() if order == b"r" else self.forked()
+            self.sock.sendall(wire.RESULT.pack(*result))
+
+    def lock_down(self) -> None:
+        """From here on this process has no capabilities, no files but the interpreter's, no network, and limits."""
+        layer = self.job["layer"]
+        if self.full:
+            root.enter_box()
+        os.chdir(self.scratch)
+        limits = {
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_NOFILE: OPEN_FILES,
+            resource.RLIMIT_FSIZE: self.job["output_bytes"],
+            resource.RLIMIT_AS: self.job["memory_bytes"] + ADDRESS_SPACE_SLACK + self.job["own_bytes"],
+        }
+        if self.full:  # counted for this user namespace alone; elsewhere it would count the user's other processes
+            limits[resource.RLIMIT_NPROC] = PROCESSES
+        for which, value in limits.items():
+            _limit(which, value)
+        if os.getuid() == 0:
+            try:
+                os.setgroups([])
+                os.setresgid(root.NOBODY, root.NOBODY, root.NOBODY)
+                os.setresuid(root.NOBODY, root.NOBODY, root.NOBODY)
+            except OSError:  # nobody is not mapped here; the private root still hides everything
+                if not self.full:
+                    raise
+        if not kernel.LINUX:
+            return
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which clears it
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        if layer == "rlimits":
+            return
+        kernel.drop_capabilities()
+        if landlock.version():
+            readable = ["/"] if self.full else self.job["readable"]
+            self.ruleset = _out_of_the_way(landlock.ruleset(readable, [self.scratch]))
+            if self.full:
+                landlock.restrict(self.ruleset)
+        seccomp.Filter(seccomp.box_program()).install()
+        self.filter = seccomp.Filter(seccomp.test_program())
+
+    def forked(self) -> tuple[Any, ...]:
+        """One test in a fresh process: what it did to memory, modules or files is gone afterwards."""
+        pid = kernel.bare_fork()
+        if pid == 0:
+            try:
+                self.enter_test()
+                signal.setitimer(signal.ITIMER_PROF, self.job["time_limit_s"])
+                program.leave(self.run_once())
+            finally:
+                program.leave(70)
+        self.limit_cpu(pid)
+        status, cpu, wall, peak, overdue = self.wait(pid)
+        return status, cpu, wall, peak, overdue, self.sweep()
+
+    def run_once(self) -> int:
+        if self.stdin:
+            return program.run_stdin(self.code, self.module)
+        return program.run_value(self.code, self.module, self.setup, self.job["entry"], self.names)
+
+    def enter_test(self, keep: int = 0) -> None:
+        """The last steps before the candidate's code: close what is not its own, and give up the box's rights."""
+        if not self.full:
+            self.enter_test_outside_namespaces()
+        kernel.close_from(self.open_to + keep)
+        if self.filter is not None:
+            self.filter.install()
+        gc.enable()
+
+    def enter_test_outside_namespaces(self) -> None:
+        """Where no process 1 guards the box: die with it, and reach no process but this one."""
+        if kernel.LINUX:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.filter is None:
+            os.setpgid(0, 0)  # it may start others; they are ended as a group
+        if self.ruleset >= 0:
+            landlock.restrict(self.ruleset)
+        if self.filter is not None:
+            self.filter = seccomp.Filter(seccomp.test_program(os.getpid()))
+
+    def limit_cpu(self, pid: int) -> None:
+        """The hard end, in whole seconds, for a program that disarms its timer. Set from here: one thing less there."""
+        seconds = math.ceil(self.job["time_limit_s"]) + 1
+        try:
+            resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
+        except (ProcessLookupError, AttributeError):
+            pass
+
+    def wait(self, pid: int) -> tuple[int, float, float, int, bool]:
+        """Wait for a test to end. CPU time is the kernel's business; here the one that sleeps too long is ended."""
+        start = time.monotonic()
+        limit = self.job["time_limit_s"]
+        allowed = max(2 * limit, limit + 1)
+        overdue = False
+        remaining = allowed
+        while not _ended(pid, remaining):
+            # Time spent waiting for a core is the host's doing, not the program's.
+            remaining = allowed - (time.monotonic() - start - _run_queue_delay(pid))
+            if remaining <= 0:
+                overdue = True
+                os.kill(pid, signal.SIGKILL)
+                break
+        _, status, usage = os.wait4(pid, 0)
+        self.end_stragglers(pid)
+        wall = time.monotonic() - start
+        peak = usage.ru_maxrss if kernel.LINUX else usage.ru_maxrss // 1024
+        return status, usage.ru_utime + usage.ru_stime, wall, peak, overdue
+
+    def end_stragglers(self, pid: int) -> None:
+        """Nothing a test started outlives it. (The filter forbids new processes; this does not rely on it.)"""
+        try:
+            if os.getpid() == 1:
+                os.kill(-1, signal.SIGKILL)
+                while os.waitpid(-1, 0):
+                    pass
+            elif not kernel.LINUX or self.job["layer"] == "rlimits":
+                os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, ChildProcessError, PermissionError):
+            pass
+
+    def sweep(self) -> bool:
+        """Empty the scratch folder; True if that failed and the box must not be used again."""
+        try:
+            for entry in os.scandir(self.scratch):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, onerror=_force)
+                else:
+                    os.unlink(entry.path)
+            return False
+        except OSError:
+            return True
+
+    def reused(self) -> tuple[Any, ...]:
+        """One test in a process that earlier tests ran in: faster, and state can leak (see docs/judge.md)."""
+        if self.runner is None:
+            self.runner = _Runner(self)
+        result = self.runner.run()
+        if result[0] != 0 or result[4]:
+            self.runner.end()
+            self.runner = None
+        return (*result, self.sweep())
+
+
+class _Runner:
+    """The process that runs many tests of one candidate in turn."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        ours, theirs = socket.socketpair()
+        self.sock = socket.socket(fileno=_out_of_the_way(ours.fileno()))
+        high = _out_of_the_way(theirs.fileno())
+        ours.close()
+        theirs.close()
+        os.dup2(high, box.open_to)
+        os.close(high)
+        self.pid = kernel.bare_fork()
+        if self.pid == 0:
+            try:
+                box.enter_test(keep=1)
+                self.loop(socket.socket(fileno=box.open_to))
+            finally:
+                program.leave(70)
+        os.close(box.open_to)
+        self.clock = (~self.pid << 3) | 2  # the CPU clock of that process (clock_getcpuclockid)
+
+    def loop(self, control: socket.socket) -> None:
+        box, module = self.box, self.box.module
+        fresh, functions = dict(vars(module)), dict(vars(builtins))
+        while control.recv(1):
+            signal.setitimer(signal.ITIMER_PROF, box.job["time_limit_s"])
+            status = box.run_once()
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            if status or threading.active_count() > 1:
+                program.leave(status or 71)
+            vars(module).clear()
+            vars(module).update(fresh)
+            if vars(builtins) != functions:
+                vars(builtins).clear()
+                vars(builtins).update(functions)
+            sys.modules[module.__name__] = module
+            sys.setrecursionlimit(program.RECURSION_LIMIT)
+            program.open_streams()
+            control.send(b"d")
+
+    def run(self) -> tuple[int, float, float, int, bool]:
+        start, before = time.monotonic(), time.clock_gettime(self.clock)
+        limit = self.box.job["time_limit_s"]
+        try:
+            self.sock.send(b"g")
+            self.sock.settimeout(max(2 * limit, limit + 1))
+            if self.sock.recv(1) == b"d":
+                return 0, time.clock_gettime(self.clock) - before, time.monotonic() - start, 0, False
+        except (TimeoutError, ConnectionError):
+            pass
+        return 1, 0.0, time.monotonic() - start, 0, True  # whatever it was, a fresh process will say
+
+    def end(self) -> None:
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        os.waitpid(self.pid, 0)
+        self.sock.close()
+
+
+def _out_of_the_way(fd: int) -> int:
+    """A copy above the numbers that the test process will use."""
+    return fcntl.fcntl(fd, fcntl.F_DUPFD, 32)
+
+
+def _limit(which: int, value: int) -> None:
+    """Lower a limit; one that is lower already stays."""
+    now = resource.getrlimit(which)[1]
+    if now != resource.RLIM_INFINITY:
+        value = min(value, now)
+    resource.setrlimit(which, (value, value))
+
+
+def _ended(pid: int, seconds: float) -> bool:
+    """Wait until a child has ended, for at most so long; it is left for wait4 to reap."""
+    if hasattr(os, "pidfd_open"):
+        fd = os.pidfd_open(pid)
+        try:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            return bool(poll.poll(math.ceil(max(seconds, 0.01) * 1000)))
+        finally:
+            os.close(fd)
+    end = time.monotonic() + seconds
+    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def _run_queue_delay(pid: int) -> float:
+    """Seconds that the busiest-waiting thread of a process stood in line for a core."""
+    longest = 0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
+                longest = max(longest, int(file.read().split()[1]))
+    except (OSError, IndexError, ValueError):
+        pass
+    return longest / 1e9
+
+
+def _force(function: Any, path: str, _: Any) -> None:
+    """A folder without permissions is still ours to remove."""
+    os.chmod(os.path.dirname(path), 0o700)
+    if os.path.isdir(path) and not os.path.islink(path):
+        os.chmod(path, 0o700)
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)

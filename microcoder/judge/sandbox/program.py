@@ -1,0 +1,171 @@
+"""What happens in a test process: the candidate's program runs as __main__, or its function is called.
+
+From the moment the candidate's code starts, nothing this file does can be relied on: that code may patch, hunt or
+exit. So the process says nothing of success: it leaves its output (or a returned value) in a descriptor and an exit
+status, and both are judged outside.
+
+`prepare` runs once in the box, before the fork: whatever a test process need not do itself, it does not pay for.
+"""
+
+import atexit
+import json
+import os
+import re
+import sys
+import threading
+import types
+from os import _exit as leave
+from typing import Any
+
+from . import template, values
+
+# Generous like LiveCodeBench's runner: a solution should not fail for want of a line at its top.
+RECURSION_LIMIT = 50_000
+REPORT = 3  # descriptor: what went wrong, for the message only
+RESULT = 4  # descriptor: the returned value
+INPUT = 5  # descriptor: the arguments
+
+__all__ = ["leave", "prepare", "run_stdin", "run_value"]
+
+
+def prepare(name: str, names: dict[str, Any]) -> types.ModuleType:
+    """The module that the program will be executed in, and the standard streams of descriptors 0 to 2."""
+    module = types.ModuleType(name)
+    module.__dict__["__builtins__"] = __builtins__
+    module.__dict__.update(names)
+    for known in [n for n in sys.modules if n.partition(".")[0] == "microcoder"]:
+        del sys.modules[known]
+    sys.modules[name] = module
+    sys.argv = ["solution.py"]
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    threading.excepthook = lambda args: _report(describe(args.exc_value) if args.exc_value else "a thread failed")
+    open_streams()
+    return module
+
+
+def open_streams() -> None:
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def run_stdin(code: types.CodeType, module: types.ModuleType) -> int:
+    """The program as a script: threads waited for, atexit run, all flushed."""
+    status = 0
+    try:
+        exec(code, module.__dict__)
+    except BaseException as error:
+        status = _status(error)
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are not daemons
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException as error:
+        status = status or _status(error)
+    return status
+
+
+def run_value(
+    code: types.CodeType, module: types.ModuleType, setup: types.CodeType | None, entry: str, names: dict[str, Any]
+) -> int:
+    """Call the candidate's function (or evaluate an expression with it) and leave the value in RESULT."""
+    task = json.loads(os.pread(INPUT, os.fstat(INPUT).st_size, 0))
+    try:
+        if setup is not None:
+            exec(setup, module.__dict__)
+        exec(code, module.__dict__)
+        if "expr" in task:
+            answer = {"r": _evaluate(module.__dict__, entry, task)}
+        else:
+            answer = _call(module.__dict__, entry, task, names)
+        data = memoryview(json.dumps(answer).encode())
+        while data:
+            data = data[os.write(RESULT, data) :]
+        return 0
+    except BaseException as error:
+        if isinstance(error, SystemExit):
+            _report("the program ended before it returned a value")
+            return 1
+        return _status(error)
+
+
+def _call(scope: dict[str, Any], entry: str, task: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+    function = find(scope, entry, names)
+    args = [values.decode(a) for a in task["args"]]
+    kwargs = {k: values.decode(v) for k, v in task["kwargs"].items()}
+    notes = getattr(function, "__annotations__", {})
+    plain = getattr(function, "__func__", function)
+    if any("Node" in str(note) for note in notes.values()) and hasattr(plain, "__code__"):
+        order = plain.__code__.co_varnames[int(plain is not function) :]
+        args = [_as_node(a, notes.get(name), scope) for a, name in zip(args, order)]
+        kwargs = {k: _as_node(v, notes.get(k), scope) for k, v in kwargs.items()}
+    result = function(*args, **kwargs)
+    answer = {"r": values.encode(result)}
+    if result is None and notes.get("return", 0) in (None, "None") and (args or kwargs):
+        # LeetCode's functions that change their argument and return nothing: the argument is the answer.
+        answer["m"] = values.encode((args or list(kwargs.values()))[0])
+    return answer
+
+
+def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
+    if task.get("alias"):
+        scope[task["alias"]] = find(scope, entry, {})
+    exec(compile(task["before"], "<tests>", "exec"), scope)
+    return values.encode(eval(compile(task["expr"], "<tests>", "eval"), scope))
+
+
+def find(scope: dict[str, Any], entry: str, names: dict[str, Any]) -> Any:
+    """The function called `entry`: bare or a method, whichever of the two the program has."""
+    owner, _, name = entry.rpartition(".")
+    for cls in (owner, "Solution"):
+        if cls and isinstance(scope.get(cls), type) and hasattr(scope[cls], name):
+            return getattr(scope[cls](), name)
+    if name in scope and scope[name] is not names.get(name):
+        return scope[name]
+    raise NameError(f"the program does not define {entry!r}")
+
+
+def _as_node(value: Any, note: Any, scope: dict[str, Any]) -> Any:
+    text = note if isinstance(note, str) else repr(note)
+    for name, build in (("ListNode", template.linked_list), ("TreeNode", template.tree)):
+        if name in text:
+            cls = scope[name]
+            if re.search(rf"(?i)\b(list|sequence|tuple)\[.*{name}", text) and isinstance(value, list):
+                return [build(cls, item) for item in value]
+            return build(cls, value)
+    return value
+
+
+def _status(error: BaseException) -> int:
+    """The exit status the interpreter would give, and a report of what went wrong."""
+    if isinstance(error, SystemExit):
+        if error.code is None or error.code == 0:
+            return 0
+        if isinstance(error.code, int):
+            _report(f"exit code {error.code}")
+            return error.code & 0xFF or 1
+        _report(f"sys.exit({error.code!r})")
+    else:
+        _report(describe(error))
+    return 1
+
+
+def describe(error: BaseException) -> str:
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "solution.py":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{text} (line {line})" if line else text
+
+
+def _report(text: str) -> None:
+    try:
+        os.pwrite(REPORT, text[:1000].encode("utf-8", "replace"), 0)
+    except OSError:
+        pass

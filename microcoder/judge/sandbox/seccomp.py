@@ -1,0 +1,106 @@
+"""The system call filter: a list of what a Python program needs, everything else refused.
+
+Two filters stack. The first is installed once in a box and allows what the box itself needs to run tests (fork, wait,
+pidfd_open, the calls that restrict further). The second is tiny and installed in every test process: from there on no
+new process, no waiting on others, no change of anybody else's limits. Threads are allowed; sockets other than a local
+pair (asyncio needs one) are not; clone3 answers ENOSYS so that the C library falls back to clone, whose flags can be
+inspected.
+"""
+
+import ctypes
+import struct
+
+from . import kernel
+
+# name:x86_64:aarch64 (one number where both agree, -1 where the call does not exist)
+_ALLOWED = """
+read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 pwrite64:18:68 preadv:295:69 pwritev:296:70
+open:2:-1 openat:257:56 close:3:57 close_range:436 stat:4:-1 fstat:5:80 lstat:6:-1 newfstatat:262:79
+statx:332:291 statfs:137:43 fstatfs:138:44 lseek:8:62 mmap:9:222 mprotect:10:226 munmap:11:215 mremap:25:216
+madvise:28:233 msync:26:227 mincore:27:232 brk:12:214 mlock:149:228 munlock:150:229 rt_sigaction:13:134
+rt_sigprocmask:14:135 rt_sigreturn:15:139 rt_sigpending:127:136 rt_sigtimedwait:128:137 rt_sigsuspend:130:133
+sigaltstack:131:132 pause:34:-1 ioctl:16:29 access:21:-1 faccessat:269:48 faccessat2:439 pipe:22:-1 pipe2:293:59
+select:23:-1 pselect6:270:72 poll:7:-1 ppoll:271:73 epoll_create:213:-1 epoll_create1:291:20 epoll_ctl:233:21
+epoll_wait:232:-1 epoll_pwait:281:22 epoll_pwait2:441 eventfd:284:-1 eventfd2:290:19 timerfd_create:283:85
+timerfd_settime:286:86 timerfd_gettime:287:87 dup:32:23 dup2:33:-1 dup3:292:24 nanosleep:35:101
+clock_nanosleep:230:115 clock_gettime:228:113 clock_getres:229:114 gettimeofday:96:169 time:201:-1
+getitimer:36:102 setitimer:38:103 alarm:37:-1 timer_create:222:107 timer_settime:223:110 timer_gettime:224:108
+timer_delete:226:111 timer_getoverrun:225:109 getpid:39:172 gettid:186:178 getppid:110:173 getuid:102:174
+geteuid:107:175 getgid:104:176 getegid:108:177 getresuid:118:148 getresgid:120:150 getgroups:115:158
+getpgrp:111:-1 getpgid:121:155 getsid:124:156 uname:63:160 fcntl:72:25 flock:73:32 fsync:74:82 fdatasync:75:83
+truncate:76:45 ftruncate:77:46 fallocate:285:47 fadvise64:221:223 getdents:78:-1 getdents64:217:61 getcwd:79:17
+chdir:80:49 fchdir:81:50 rename:82:-1 renameat:264:38 renameat2:316:276 mkdir:83:-1 mkdirat:258:34 rmdir:84:-1
+link:86:-1 linkat:265:37 unlink:87:-1 unlinkat:263:35 symlink:88:-1 symlinkat:266:36 readlink:89:-1
+readlinkat:267:78 chmod:90:-1 fchmod:91:52 fchmodat:268:53 umask:95:166 utime:132:-1 utimes:235:-1
+utimensat:280:88 futimesat:261:-1 futex:202:98 futex_waitv:449 sched_yield:24:124 sched_getaffinity:204:123
+sched_getparam:143:121 sched_getscheduler:145:120 sched_get_priority_max:146:125 sched_get_priority_min:147:126
+set_robust_list:273:99 get_robust_list:274:100 set_tid_address:218:96 rseq:334:293 arch_prctl:158:-1
+getrandom:318:278 getrlimit:97:163 setrlimit:160:164 prlimit64:302:261 getrusage:98:165 times:100:153
+sysinfo:99:179 getcpu:309:168 getpriority:140:141 membarrier:324:283 exit:60:93 exit_group:231:94 clone:56:220
+restart_syscall:219:128 kill:62:129 tkill:200:130 tgkill:234:131 sendfile:40:71 copy_file_range:326:285
+socketpair:53:199 sendto:44:206 recvfrom:45:207 sendmsg:46:211 recvmsg:47:212
+shutdown:48:210 getsockopt:55:209 setsockopt:54:208 getsockname:51:204 getpeername:52:205 wait4:61:260
+waitid:247:95 pidfd_open:434 prctl:157:167 seccomp:317:277 landlock_restrict_self:446
+"""
+_BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self")
+_CLONE3 = 435
+_CLONE_THREAD = 0x10000
+_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+_ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
+_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06  # BPF: ld abs, jeq, jset, ret
+_NR, _ARCH_AT, _ARG0 = 0, 4, 16  # offsets in struct seccomp_data (both machines are little-endian)
+
+
+def _numbers() -> dict[str, int]:
+    column = 1 if kernel.MACHINE == "x86_64" else -1
+    table = (entry.split(":") for entry in _ALLOWED.split())
+    return {row[0]: int(row[column]) for row in table if row[column] != "-1"}
+
+
+def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
+
+
+def box_program() -> bytes:
+    """Allow the listed calls, whoever makes them; refuse the rest."""
+    numbers = sorted(_numbers().values())
+    head = _op(_LOAD, _ARCH_AT) + _op(_EQUAL, _ARCH[kernel.MACHINE], 1, 0) + _op(_RETURN, _KILL) + _op(_LOAD, _NR)
+    checks = b"".join(_op(_EQUAL, n, len(numbers) - i + 2, 0) for i, n in enumerate(numbers))
+    tail = _op(_EQUAL, _CLONE3, 0, 1) + _op(_RETURN, _ENOSYS) + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
+    return head + checks + tail
+
+
+def test_program(own_pid: int | None = None) -> bytes:
+    """Refuse new processes and reaching for others. With `own_pid`, signals go to that process only."""
+    numbers = _numbers()
+    program = _op(_LOAD, _NR)
+    for name in _BOX_ONLY:
+        program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _EPERM)
+    program += _op(_EQUAL, numbers["clone"], 0, 4) + _op(_LOAD, _ARG0)
+    program += _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+    guarded = [("prlimit64", 0)] + [(n, own_pid) for n in ("kill", "tkill", "tgkill") if own_pid is not None]
+    for name, first in guarded:
+        program += _op(_EQUAL, numbers[name], 0, 4) + _op(_LOAD, _ARG0)
+        program += _op(_EQUAL, first or 0, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+    return program + _op(_RETURN, _ALLOW)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+
+class Filter:
+    """A filter ready to be installed: everything but the system call itself is done beforehand."""
+
+    def __init__(self, program: bytes) -> None:
+        self._buffer = ctypes.create_string_buffer(program, len(program))
+        self._described = _Program(len(program) // 8, ctypes.addressof(self._buffer))
+        self._pointer = ctypes.byref(self._described)
+        self._mode, self._flags = ctypes.c_ulong(1), ctypes.c_ulong(0)
+        self._number = ctypes.c_long(_numbers()["seccomp"])
+
+    def install(self) -> None:
+        """Put the filter on this process, for good. Needs no_new_privs."""
+        if kernel.libc.syscall(self._number, self._mode, self._flags, self._pointer) != 0:
+            raise OSError("seccomp: the filter was refused")

@@ -1,0 +1,45 @@
+"""Messages between the trusted side, a zygote and a box: a length, JSON, and sometimes descriptors."""
+
+import array
+import json
+import socket
+import struct
+from typing import Any
+
+LENGTH = struct.Struct("!I")
+# What a box says of one test: wait status, CPU seconds, wall seconds, peak KiB, overdue, unclean.
+RESULT = struct.Struct("!iddq??")
+
+
+def send(sock: socket.socket, message: Any, fds: tuple[int, ...] = ()) -> None:
+    data = json.dumps(message).encode()
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    header = LENGTH.pack(len(data))
+    sent = sock.sendmsg([header, data], rights)
+    if sent < len(header) + len(data):
+        sock.sendall((header + data)[sent:])
+
+
+def receive(sock: socket.socket, max_fds: int = 0) -> tuple[Any, list[int]]:
+    """The next message and its descriptors. EOFError if the other side is gone."""
+    fds = array.array("i")
+    if max_fds:
+        header, rights, _, _ = sock.recvmsg(LENGTH.size, socket.CMSG_SPACE(max_fds * fds.itemsize))
+        for level, kind, data in rights:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    else:
+        header = sock.recv(LENGTH.size)
+    header += exactly(sock, LENGTH.size - len(header), started=bool(header))
+    return json.loads(exactly(sock, *LENGTH.unpack(header), started=True)), list(fds)
+
+
+def exactly(sock: socket.socket, size: int, started: bool = False) -> bytes:
+    parts = []
+    while size > 0:
+        part = sock.recv(min(size, 1 << 20))
+        if not part:
+            raise EOFError("the other side is gone")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

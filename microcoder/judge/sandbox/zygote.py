@@ -1,0 +1,110 @@
+"""A zygote: a small single-threaded interpreter, warmed up, that clones a box for every candidate.
+
+Started by exec with an empty environment, so nothing of the judge's memory is in it: no expected output, no key, no
+open file. It enters its private root before it sees the first program.
+"""
+
+import gc
+import os
+import random
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+from . import kernel, root, template, wire
+from .box import Box
+
+# Loaded ahead of time, so that a candidate's import costs nothing: what programs for contests use.
+WARM = (
+    "collections heapq bisect math cmath itertools functools re random string typing copy datetime operator fractions "
+    "decimal statistics threading io json array queue dataclasses enum time types contextlib struct textwrap calendar "
+    "encodings.latin_1 encodings.ascii builtins atexit"
+).split()
+THREAD_STACK = 64 << 20
+
+
+def main(fd: int, layer: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the judge's to handle; it closes the socket
+    sock = socket.socket(fileno=fd)
+    try:
+        if layer == "full":
+            root.enter_user_namespace()
+            root.build()
+        if kernel.LINUX:
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    except OSError as error:
+        wire.send(sock, {"error": str(error)})
+        return
+    sys.path.remove(os.path.dirname(root.PACKAGE))  # put there to load this file; not for candidates
+    sys.dont_write_bytecode = True
+    os.environ.clear()
+    for name in WARM:
+        __import__(name)
+    threading.stack_size(THREAD_STACK)  # the main stack is large (see boxes.py); threads need not reserve as much
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
+    names = template.make()
+    random.seed(0)  # every test starts from this state: verdicts repeat
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    wire.send(sock, {"ready": os.getpid()})
+    serve(sock, layer, names)
+
+
+def serve(sock: socket.socket, layer: str, names: dict[str, Any]) -> None:
+    loaded: set[str] = set()
+    readable = [*root.interpreter_paths(), "/dev/urandom", "/dev/zero"] if layer == "landlock" else []
+    flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
+    while True:
+        try:
+            job, fds = wire.receive(sock, max_fds=4)
+        except (EOFError, ConnectionError):
+            return
+        for name in set(job["preload"]) - loaded:
+            loaded.add(name)
+            try:
+                __import__(name)
+            except ImportError:
+                pass  # the candidate's own import will say so
+        job |= {"own_bytes": _address_space(), "readable": readable}
+        try:
+            pid = kernel.clone(flags) if layer == "full" else os.fork()
+        except OSError as error:
+            wire.send(sock, {"error": str(error)})
+            continue
+        if pid == 0:
+            _enter_box(sock, job, fds, names)
+        for fd in fds:
+            os.close(fd)
+        if hasattr(os, "pidfd_open"):
+            pidfd = os.pidfd_open(pid)
+            wire.send(sock, {"pid": pid}, (pidfd,))
+            os.close(pidfd)
+        else:
+            wire.send(sock, {"pid": pid})
+
+
+def _enter_box(zygote: socket.socket, job: dict[str, Any], fds: list[int], names: dict[str, Any]) -> None:
+    sock = socket.socket(fileno=fds[0])
+    try:
+        zygote.close()
+        Box(job, sock, fds[1:], names).main()
+    except BaseException as error:
+        try:
+            wire.send(sock, {"error": f"{type(error).__name__}: {error}"})
+        except OSError:
+            pass
+    finally:
+        os._exit(0)
+
+
+def _address_space() -> int:
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return 1 << 30

@@ -1,0 +1,104 @@
+"""A worker: the trusted process that judges one candidate after another. It holds the expected outputs.
+
+Started by the pool through exec; the two talk in pickles over a socket, both being trusted. When the pool is gone the
+worker sees the end of the socket, kills its box and leaves.
+"""
+
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from dataclasses import replace
+from typing import Any
+
+from ..schema import Verdict
+from .boxes import Abandoned, Box, BoxError, Limits
+from .examine import Examiner, Settings
+
+_LENGTH = struct.Struct("!Q")
+
+
+def send(sock: socket.socket, message: Any) -> None:
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    sock.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def receive(sock: socket.socket) -> Any:
+    """The next message; EOFError if the other side is gone."""
+    (size,) = _LENGTH.unpack(_exactly(sock, _LENGTH.size))
+    return pickle.loads(_exactly(sock, size))
+
+
+def _exactly(sock: socket.socket, size: int) -> bytearray:
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        count = sock.recv_into(view)
+        if not count:
+            raise EOFError
+        view = view[count:]
+    return data
+
+
+def main(fd: int) -> None:
+    sock = socket.socket(fileno=fd)
+    sys.set_int_max_str_digits(0)  # expected values may be long numbers
+    parent = os.getppid()
+    settings: Settings = receive(sock)
+    try:
+        examiner = start(settings, sock)
+    except BoxError as error:
+        send(sock, error)
+        return
+    send(sock, examiner.settings.layer)
+    try:
+        while _request_waits(sock, parent):
+            problem, solution = receive(sock)
+            try:
+                verdict = examiner.examine(problem, solution)
+            except Exception as error:
+                trace = traceback.format_exc(limit=-3)
+                verdict = Verdict("internal_error", solution.problem_id, solution.id)
+                verdict.message = f"the judge failed: {type(error).__name__}: {error}\n{trace}"
+            send(sock, verdict)
+    except (EOFError, ConnectionError, Abandoned):
+        pass
+    finally:
+        examiner.close()
+
+
+def start(settings: Settings, watch: socket.socket | None) -> Examiner:
+    """An examiner whose sandbox has been seen to work. Layer "auto" takes the best that does, rlimits excepted."""
+    layers = ["full", "landlock"] if settings.layer == "auto" else [settings.layer]
+    reasons = []
+    for layer in layers:
+        examiner = Examiner(replace(settings, layer=layer), watch)
+        try:
+            with Box(examiner.zygote("plain"), "print(1)", "stdin", Limits(5.0, 1 << 29, 1 << 20)) as box:
+                outcome = box.run(b"")
+            if outcome.output == b"1\n":
+                return examiner
+            reasons.append(f"{layer}: a trial program gave {outcome.output!r}, status {outcome.status} {outcome.report}")
+        except BoxError as error:
+            reasons.append(f"{layer}: {error}")
+        examiner.close()
+    raise BoxError("; ".join(reasons))
+
+
+def _request_waits(sock: socket.socket, parent: int) -> bool:
+    """Wait for a request. A fork of the pool's process may hold the socket open, so the parent is looked at too."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    while not poll.poll(5000):
+        if os.getppid() != parent:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main(int(sys.argv[1]))

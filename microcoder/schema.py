@@ -1,0 +1,269 @@
+"""Problem, Test, Solution and Verdict: the four records that everything else passes around.
+
+They are plain dataclasses (standard library only), so the judge can load them in a bare interpreter in
+milliseconds. `Problem.from_dict` and its like check what they read and say what to type instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["stdin", "function", "assert"]
+Policy = Literal["exact", "robust", "paper"]
+KINDS = ("stdin", "function", "assert")
+POLICIES = ("exact", "robust", "paper")
+
+ACCEPTED = "accepted"
+VERDICTS = (
+    ACCEPTED,
+    "wrong_answer",
+    "time_limit",
+    "memory_limit",
+    "output_limit",
+    "runtime_error",
+    "compile_error",
+    "no_code",
+    "internal_error",
+)
+
+
+class SchemaError(ValueError):
+    """A record that cannot be used; the message says which field, why, and what would work."""
+
+
+@dataclass(slots=True)
+class Test:
+    """One test: text in and text out for `stdin`; JSON arguments and JSON value for `function`."""
+
+    __test__ = False  # not a pytest class
+
+    input: str
+    output: str
+
+
+@dataclass(slots=True)
+class Compare:
+    """How a problem wants its outputs compared. Everything left alone means: the judge's policy decides."""
+
+    policy: Policy | None = None  # overrides the judge's policy for this problem
+    tolerance: float | None = None  # absolute and relative, for floats (1e-6 where not given)
+    lines: bool = False  # the division into lines is part of the answer
+    unordered: bool = False  # lines (stdin) or elements of the returned list (function) in any order
+    validator_flags: str | None = None  # ICPC: "case_sensitive space_change_sensitive float_tolerance 1e-6"
+    checker: str | None = None  # Python: def check(input, output, expected) -> bool, or (bool, "reason")
+
+
+@dataclass(slots=True)
+class Problem:
+    """A programming problem with its tests. Only `id` and one kind of tests are needed to judge with it."""
+
+    id: str
+    kind: Kind = "stdin"
+    title: str = ""
+    statement: str = ""
+    starter_code: str = ""
+    entry_point: str = ""  # "add" or "Solution.twoSum"
+    tests: list[Test] = field(default_factory=list)
+    asserts: list[str] = field(default_factory=list)  # statements, or one check(candidate) program
+    setup: str = ""  # code that the asserts need (imports, helpers); never part of the answer
+    time_limit_s: float | None = None
+    memory_mb: int | None = None
+    compare: Compare = field(default_factory=Compare)
+    difficulty: str = ""
+    difficulty_score: float | None = None
+    source: str = ""
+    platform: str = ""
+    url: str = ""
+    date: str = ""
+    language: str = ""
+    licence: str = ""
+    tags: list[str] = field(default_factory=list)
+    solutions: list[dict[str, str]] = field(default_factory=list)  # {code, language, verdict}
+    lineage: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Problem:
+        record = dict(record)
+        where = f"problem {record.get('id', '?')!r}"
+        if "id" not in record:
+            raise SchemaError('a problem needs an "id"')
+        record["id"] = str(record["id"])
+        if isinstance(record.get("tests"), str):  # Parquet carries the tests as a JSON string
+            record["tests"] = _json(record["tests"], where, "tests")
+        if isinstance(record.get("asserts"), str):
+            record["asserts"] = [record["asserts"]]
+        if isinstance(record.get("compare"), str):
+            record["compare"] = {"policy": record["compare"]}
+        _known(cls, record, where)
+        record = {k: v for k, v in record.items() if v is not None}
+        tests = [_test(t, where, n) for n, t in enumerate(_list(record, "tests", where))]
+        compare = record.get("compare", {})
+        if not isinstance(compare, dict):
+            raise SchemaError(f"{where}: compare must be a table such as {{\"tolerance\": 1e-6}}, not {compare!r}")
+        _known(Compare, compare, f"{where}: compare")
+        problem = cls(**{**record, "tests": tests, "compare": Compare(**compare)})
+        problem.check(where)
+        return problem
+
+    def check(self, where: str = "") -> None:
+        """Raise SchemaError unless the problem can be judged."""
+        where = where or f"problem {self.id!r}"
+        if self.kind not in KINDS:
+            raise SchemaError(f"{where}: kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
+        if self.compare.policy is not None and self.compare.policy not in POLICIES:
+            raise SchemaError(
+                f"{where}: compare.policy is {self.compare.policy!r}; it must be one of {', '.join(POLICIES)}"
+            )
+        for name in ("time_limit_s", "memory_mb"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 < value < 1e6):
+                raise SchemaError(f"{where}: {name} is {value!r}; it must be a positive number")
+        if self.kind == "assert":
+            if not self.asserts:
+                raise SchemaError(f'{where}: kind is "assert" but "asserts" is empty')
+            if not all(isinstance(a, str) for a in self.asserts):
+                raise SchemaError(f'{where}: "asserts" must be a list of Python statements')
+        else:
+            if not self.tests:
+                raise SchemaError(f'{where}: kind is {self.kind!r} but "tests" is empty, so nothing can be judged')
+            if self.kind == "function" and not self.entry_point:
+                raise SchemaError(f'{where}: a function problem needs "entry_point", such as "add" or "Solution.add"')
+
+    def to_dict(self) -> dict[str, Any]:
+        return _without_defaults(self)
+
+
+@dataclass(slots=True)
+class Solution:
+    """A program to judge: `code`, or a model's whole `completion` with the code in a fenced block."""
+
+    problem_id: str
+    code: str | None = None
+    completion: str | None = None
+    id: str = ""
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Solution:
+        _known(cls, record, "solution", extra_ok=True)
+        if "problem_id" not in record:
+            raise SchemaError('a solution needs a "problem_id"')
+        given = [k for k in ("code", "completion") if record.get(k) is not None]
+        if len(given) != 1:
+            raise SchemaError('a solution needs exactly one of "code" and "completion"')
+        if not isinstance(record[given[0]], str):
+            raise SchemaError(f'"{given[0]}" must be text, not {type(record[given[0]]).__name__}')
+        ident = record.get("id")
+        return cls(
+            problem_id=str(record["problem_id"]),
+            code=record.get("code"),
+            completion=record.get("completion"),
+            id="" if ident is None else str(ident),
+        )
+
+
+@dataclass(slots=True)
+class TestVerdict:
+    """What happened on one test."""
+
+    __test__ = False
+
+    verdict: str
+    strategy: str = ""  # the comparison that accepted
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    memory_mb: float = 0.0
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What the judge says of one solution."""
+
+    verdict: str
+    problem_id: str = ""
+    id: str = ""
+    tests: list[TestVerdict] = field(default_factory=list)
+    strategy: str = ""  # the most lenient comparison that was needed to accept
+    cpu_s: float = 0.0  # over all tests that ran
+    wall_s: float = 0.0
+    memory_mb: float = 0.0  # the largest of any test
+    message: str = ""  # the first difference, the exception, the limit
+    sandbox: str = ""  # "full", "landlock" or "rlimits"
+    inside: bool = False  # a test had to run inside the candidate's process: a weaker promise
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict == ACCEPTED
+
+    def to_dict(self) -> dict[str, Any]:
+        record = dataclasses.asdict(self)
+        for part in (record, *record["tests"]):
+            for name in ("cpu_s", "wall_s", "memory_mb"):
+                part[name] = round(part[name], 4)
+        return {"id": record.pop("id"), "problem_id": record.pop("problem_id"), **record}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Verdict:
+        _known(cls, record, "verdict")
+        tests = [TestVerdict(**t) for t in record.get("tests", [])]
+        return cls(**{**record, "tests": tests})
+
+
+def nearest(word: str, known: Any) -> str:
+    """`; did you mean 'x'?` for the known name closest to `word`, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _known(cls: Any, record: dict[str, Any], where: str, extra_ok: bool = False) -> None:
+    names = [f.name for f in dataclasses.fields(cls)]
+    for key in record:
+        if key in names:
+            continue
+        hint = nearest(key, names)
+        if extra_ok and not hint:
+            continue  # solutions often carry the model's name, a seed, a score: not ours to refuse
+        if not extra_ok or not any(n in record for n in names if repr(n) in hint):
+            raise SchemaError(f"{where}: unknown field {key!r}{hint or '; known are ' + ', '.join(names)}")
+
+
+def _json(text: str, where: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f'{where}: "{name}" is text but not JSON: {error}') from None
+
+
+def _list(record: dict[str, Any], name: str, where: str) -> list[Any]:
+    value = record.get(name, [])
+    if not isinstance(value, (list, tuple)):
+        raise SchemaError(f'{where}: "{name}" must be a list, not {type(value).__name__}')
+    return list(value)
+
+
+def _test(record: Any, where: str, n: int) -> Test:
+    if isinstance(record, Test):
+        return record
+    if not isinstance(record, dict) or "input" not in record or "output" not in record:
+        raise SchemaError(f'{where}: test {n} must be an object with "input" and "output"')
+    values = [record["input"], record["output"]]
+    return Test(*[v if isinstance(v, str) else json.dumps(v) for v in values])
+
+
+def _without_defaults(record: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for f in dataclasses.fields(record):
+        value = getattr(record, f.name)
+        default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+        if value == default:
+            continue
+        if dataclasses.is_dataclass(value):
+            value = _without_defaults(value)
+        elif isinstance(value, list):
+            value = [_without_defaults(v) if dataclasses.is_dataclass(v) else v for v in value]
+        out[f.name] = value
+    return out

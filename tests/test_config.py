@@ -1,0 +1,150 @@
+"""Settings: three layers, and errors that say what to type."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microcoder.config import Config, ConfigError, load, parse_setting, settings, to_toml, toml_value, usable_cores
+
+
+def write(tmp_path, text):
+    path = tmp_path / "settings.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_overrides_the_defaults_and_the_command_line_overrides_the_file(tmp_path):
+    path = write(tmp_path, "[judge]\nworkers = 3\nmemory_mb = 256\n")
+    config = load(path, ["judge.workers=5"])
+    assert (config.judge.workers, config.judge.memory_mb, config.judge.policy) == (5, 256, "robust")
+
+
+def test_the_last_of_two_settings_counts():
+    assert load(None, ["judge.workers=2", "judge.workers=3"]).judge.workers == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a.b=4", 4),
+        ("a.b=4.5", 4.5),
+        ("a.b=true", True),
+        ("a.b=exact", "exact"),
+        ('a.b="4"', "4"),
+        ("a.b=[1, 2]", [1, 2]),
+        ("a.b={c = 1}", {"c": 1}),
+        ("a.b=", ""),
+        ("a.b=x=y", "x=y"),
+        ("a.b=2026-01-01", "2026-01-01"),
+        ("a.b=1\nother = 2", "1\nother = 2"),
+    ],
+)
+def test_a_value_is_toml_or_else_text(text, value):
+    assert parse_setting(text) == (("a", "b"), value)
+
+
+def test_a_whole_number_will_do_where_a_number_is_expected():
+    assert load(None, ["judge.time_limit_s=2"]).judge.time_limit_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("judge.wokers=4", ["'wokers'", "[judge]", "did you mean 'workers'"]),
+        ("jugde.workers=4", ["'jugde'", "did you mean 'judge'"]),
+        ("judge.zzz=4", ["'zzz'", "known are workers, policy"]),
+        ("workers=4", ["write judge.workers=4"]),
+        ("verbose", ["section.key=value", "judge.workers=4"]),
+        ("judge.workers=many", ['"many" (text)', "a whole number of at least 1", '"auto"', "judged at once"]),
+        ("judge.workers=0", ["is 0", "at least 1"]),
+        ("judge.workers=true", ["true/false", "a whole number"]),
+        ("judge.workers.x=1", ["judge.workers", "a table"]),
+        ("judge.memory_mb=1.5", ["1.5 (a number)", "a whole number"]),
+        ("judge.policy=loose", ['one of "exact", "robust", "paper"']),
+        ("judge.reuse=yes", ["true or false"]),
+        ("judge.time_limit_s=-1", ["above 0"]),
+        ("judge.time_limit_s=inf", ["inf", "a number"]),
+        ("judge.time_limit_s=nan", ["nan", "a number"]),
+    ],
+)
+def test_a_wrong_setting_is_told_what_is_wrong_and_what_would_do(setting, words):
+    with pytest.raises(ConfigError) as error:
+        load(None, [setting])
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[judge]\nwokers = 4", ["settings.toml", "[judge]", "did you mean 'workers'"]),
+        ("workers = 4", ["settings.toml", "it belongs in section [judge]"]),
+        ("judge = 4", ["settings.toml", "judge is a section"]),
+        ('[judge]\nworkers = "4"', ["settings.toml", '"4" (text)', "a whole number"]),
+        ("[judge\n", ["settings.toml", "not TOML", "line 1"]),
+    ],
+)
+def test_a_wrong_file_is_named_in_the_error(tmp_path, text, words):
+    with pytest.raises(ConfigError) as error:
+        load(write(tmp_path, text))
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_every_wrong_value_is_reported_at_once():
+    with pytest.raises(ConfigError) as error:
+        load(None, ["judge.workers=many", "judge.reuse=2"])
+    assert "judge.workers" in str(error.value)
+    assert "judge.reuse" in str(error.value)
+
+
+def test_a_missing_file_says_how_to_write_one(tmp_path):
+    with pytest.raises(ConfigError, match="microcoder config >"):
+        load(tmp_path / "none.toml")
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    assert load(write(tmp_path, "\ufeff[judge]\nworkers = 2\n")).judge.workers == 2
+
+
+@pytest.mark.parametrize("comments", [True, False])
+def test_what_is_written_is_accepted_back(tmp_path, comments):
+    config = load(None, ["judge.workers=7", "judge.sandbox=landlock", "judge.time_factor=2.5", "judge.reuse=true"])
+    assert load(write(tmp_path, to_toml(config, comments))) == config
+
+
+def test_every_setting_has_a_description_and_the_file_carries_it():
+    comments = " ".join(line.lstrip("# ") for line in to_toml(Config()).splitlines() if line.startswith("#"))
+    for name, field in settings():
+        assert field.description, name
+        assert field.description in comments
+
+
+@given(
+    st.recursive(
+        st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+    )
+)
+def test_any_value_survives_being_written_as_toml(value):
+    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
+
+
+def test_auto_means_the_cores_this_process_may_use():
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert usable_cores() == 1
+        assert load().judge.options()["workers"] == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_the_queue_follows_the_workers_unless_it_is_set():
+    assert load(None, ["judge.workers=3"]).judge.options()["queue"] == 12
+    assert load(None, ["judge.workers=3", "judge.queue=5"]).judge.options()["queue"] == 5

@@ -1,0 +1,104 @@
+"""Imports point downward only. A new part of the package must be given its floor here first."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import microcoder
+
+FLOORS = (  # a part may import the parts of the floors before its own
+    {"schema"},
+    {"files", "prompts"},
+    {"config", "run", "advise", "models"},
+    {"judge", "grpo"},
+    {"rollout"},
+    {"engines", "bench", "data"},
+    {"study", "dashboard", "service"},
+    {"cli"},
+)
+FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
+NARROWER = {  # folder: (the only parts it may import, the only packages outside the standard library)
+    "schema": (set(), set()),
+    "files": ({"schema"}, {"pyarrow"}),
+    "judge": ({"schema", "judge"}, {"numpy"}),
+    "judge.sandbox": ({"judge.sandbox"}, set()),
+    "config": ({"schema", "config"}, {"pydantic"}),
+    "cli": (set(FLOOR), {"click", "rich"}),
+}
+
+
+def imports(path: Path, root: Path) -> Iterator[tuple[int, str]]:
+    """(line, absolute dotted name) for everything the file imports, wherever in the file it does so."""
+    package = (root.name, *path.relative_to(root).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def within(name: str, folders: set[str]) -> bool:
+    return any(name == folder or name.startswith(folder + ".") for folder in folders)
+
+
+def faults(root: Path) -> list[str]:
+    """Every import that points up or sideways, and every part that has no floor."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        dotted = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        part = dotted.split(".")[0]
+        if path == root / "__init__.py":  # the front door only passes on what is asked for
+            continue
+        if part not in FLOOR:
+            found.append(f"{dotted}: {part!r} has no floor in tests/test_house.py")
+            continue
+        rules = [rule for folder, rule in NARROWER.items() if within(dotted, {folder})]
+        for line, name in imports(path, root):
+            where = f"{dotted}:{line} imports {name}"
+            top, _, rest = name.partition(".")
+            if top == root.name:
+                target = rest.split(".")[0]
+                below = target == part or FLOOR.get(target, len(FLOORS)) < FLOOR[part]
+                if rest != "__version__" and not (below and all(within(rest, parts) for parts, _ in rules)):
+                    found.append(where)
+            elif top not in sys.stdlib_module_names and not all(top in packages for _, packages in rules):
+                found.append(where)
+    return found
+
+
+def test_imports_point_downward_only():
+    assert faults(Path(microcoder.__file__).parent) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "fault"),
+    [
+        ("schema.py", "import json", None),
+        ("schema.py", "import numpy", "schema:1 imports numpy"),
+        ("config.py", "from .schema import Problem", None),
+        ("config.py", "from . import judge", "config:1 imports house.judge"),
+        ("config.py", "from . import run", "config:1 imports house.run"),
+        ("judge/pool.py", "from ..schema import Problem\nimport numpy as np\nfrom .compare import tokens", None),
+        ("judge/pool.py", "def f():\n    from ..config import load", "judge.pool:2 imports house.config.load"),
+        ("judge/pool.py", "import house.grpo.loss", "judge.pool:1 imports house.grpo.loss"),
+        ("judge/pool.py", "import click", "judge.pool:1 imports click"),
+        ("judge/sandbox/__init__.py", "from . import box\nfrom .box import Box", None),
+        ("judge/sandbox/box.py", "from .. import compare", "judge.sandbox.box:1 imports house.judge.compare"),
+        ("judge/sandbox/box.py", "import numpy", "judge.sandbox.box:1 imports numpy"),
+        ("cli/judge.py", "from .. import __version__\nfrom ..judge import Judge\nfrom . import Refused", None),
+        ("engines/trl.py", "from .. import Judge", "engines.trl:1 imports house.Judge"),
+        ("attic.py", "", "attic: 'attic' has no floor in tests/test_house.py"),
+    ],
+)
+def test_the_rule_itself_tells_good_from_bad(tmp_path, file, text, fault):
+    path = tmp_path / "house" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert faults(tmp_path / "house") == ([fault] if fault else [])

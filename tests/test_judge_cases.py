@@ -1,0 +1,118 @@
+"""Each case in tests/cases gets the verdict that it states: a program, its problem, and what becomes of it.
+
+A file holds `[problems.NAME]` (the fields of a Problem without its id) and `[[cases]]`. A case names its problem, or
+holds it inline, and gives the program as `code`, as `completion`, as `prints` (the program writes this text) or as
+`returns` (the function returns this expression). Where the text would be long, `code_expr`, `input_expr` and
+`output_expr` are Python expressions for it. `strategy`, `message` (a part of it) and `inside` are checked where given.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microcoder import Judge, Problem, Verdict
+from microcoder.judge.compare import STRATEGIES
+from microcoder.schema import KINDS, POLICIES, VERDICTS
+
+FOLDER = Path(__file__).parent / "cases"
+PROGRAMS = {"code", "code_expr", "completion", "prints", "returns"}
+CLAIMS = {"name", "problem", "verdict", "strategy", "policy", "message", "inside"}
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    problem: Problem
+    program: dict[str, str]  # {"code": ...} or {"completion": ...}
+    verdict: str
+    strategy: str | None = None
+    policy: str = "robust"
+    message: str = ""
+    inside: bool | None = None
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    for record in table["cases"]:
+        unknown = set(record) - PROGRAMS - CLAIMS
+        assert not unknown, f"{path.name}: {record['name']}: unknown keys {unknown}"
+        given = record.pop("problem")
+        problem = read_problem(record["name"], table["problems"][given] if isinstance(given, str) else given)
+        ((how, text),) = [(key, record.pop(key)) for key in PROGRAMS & set(record)]
+        yield Case(problem=problem, program=read_program(how, text, problem), **record)
+
+
+def read_problem(name: str, fields: dict[str, Any]) -> Problem:
+    tests = [
+        {key.removesuffix("_expr"): eval(value) if key.endswith("_expr") else value for key, value in test.items()}
+        for test in fields.get("tests", [])
+    ]
+    return Problem.from_dict({**fields, "id": name, "tests": tests})
+
+
+def read_program(how: str, text: str, problem: Problem) -> dict[str, str]:
+    if how == "prints":
+        return {"code": f"import sys\nsys.stdout.buffer.write({text.encode()!r})\n"}
+    if how == "returns":
+        return {"code": f"def {problem.entry_point}(*args, **kwargs):\n    return {text}\n"}
+    if how == "code_expr":
+        return {"code": eval(text)}
+    return {how: text}
+
+
+CASES = [case for path in sorted(FOLDER.glob("*.toml")) for case in read_cases(path)]
+
+
+@pytest.fixture(scope="module")
+def verdicts(request: pytest.FixtureRequest) -> dict[str, "Future[Verdict]"]:
+    """The verdicts on all selected cases, judged together: one judge for each policy, one after the other."""
+    chosen = [item.callspec.params["case"] for item in request.session.items if "verdicts" in item.fixturenames]
+    futures: dict[str, Future[Verdict]] = {}
+    for policy in POLICIES:
+        cases = [case for case in chosen if case.policy == policy]
+        if cases:
+            with Judge(policy=policy) as judge:
+                futures |= {case.name: judge.submit(case.problem, **case.program) for case in cases}
+                for case in cases:
+                    futures[case.name].exception()  # waits for the verdict; the case itself reports a fault
+    return futures
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
+    given = verdicts[case.name].result()
+    assert given.verdict == case.verdict, given.message
+    if case.strategy is not None:
+        assert given.strategy == case.strategy
+    assert case.message in given.message
+    if case.inside is not None:
+        assert given.inside == case.inside
+
+
+def test_the_table_is_large_and_its_names_are_unique() -> None:
+    names = [case.name for case in CASES]
+    assert len(names) >= 330
+    assert len(set(names)) == len(names)
+
+
+def test_every_verdict_that_a_program_can_earn_is_covered() -> None:
+    assert {case.verdict for case in CASES} == set(VERDICTS) - {"internal_error"}
+
+
+def test_every_strategy_is_covered() -> None:
+    assert {case.strategy for case in CASES if case.strategy} == {*STRATEGIES, "checker"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_right_and_wrong_programs(kind: str) -> None:
+    earned = {case.verdict for case in CASES if case.problem.kind == kind}
+    assert {"accepted", "wrong_answer", "time_limit", "runtime_error", "compile_error", "no_code"} <= earned
+
+
+def test_every_policy_is_covered() -> None:
+    assert {case.policy for case in CASES} == set(POLICIES)
