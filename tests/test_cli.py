@@ -163,7 +163,7 @@ def test_doctor_reports_the_machine_each_layer_and_what_the_judge_will_use():
     assert done.returncode == (0 if found["best"] in ("full", "landlock") else 1)
     assert found["cores"] == len(os.sched_getaffinity(0))
     assert found["versions"]["microcoder"] == microcoder.__version__
-    assert {"user_namespaces", "seccomp", "landlock"} <= {layer["name"] for layer in found["sandbox"]}
+    assert {"namespaces", "private_root", "seccomp", "landlock"} <= {layer["name"] for layer in found["sandbox"]}
     for layer in found["sandbox"]:
         assert layer["ok"] or layer["remedy"], layer
     shown = run("doctor")
@@ -309,8 +309,12 @@ def test_ctrl_c_keeps_what_was_judged_leaves_no_process_and_can_be_gone_on_with(
         assert time.monotonic() < deadline
         time.sleep(0.05)
     children = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    try:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)  # far less than the programs' own limit
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130
     assert "stopped after 3 of 9 programs" in told
     assert "run the same command again" in told

@@ -71,7 +71,8 @@ CASES = [case for path in sorted(FOLDER.glob("*.toml")) for case in read_cases(p
 @pytest.fixture(scope="module")
 def verdicts(request: pytest.FixtureRequest) -> dict[str, "Future[Verdict]"]:
     """The verdicts on all selected cases, judged together: one judge for each policy, one after the other."""
-    chosen = [item.callspec.params["case"] for item in request.session.items if "verdicts" in item.fixturenames]
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    chosen: list[Any] = [item.callspec.params["case"] for item in items if item.function is test_case]
     futures: dict[str, Future[Verdict]] = {}
     for policy in POLICIES:
         cases = [case for case in chosen if case.policy == policy]

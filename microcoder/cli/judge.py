@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -98,33 +99,24 @@ def _judge(
     total = min(count_records(solutions_path), limit or 1 << 62)
     problems = _read_problems(problems_path, bad, tally)
     options = config.options()
-    log: VerdictLog | None = None
-    interrupted = False
-    with Judge(**options) as judge:
-        layer = judge.sandbox
-        started = time.monotonic()
-        try:
-            log = VerdictLog(output, fresh) if output else None
+    try:
+        # the interrupt passes through the judge's own exit, which then drops what is waiting instead of finishing it
+        with Judge(**options) as judge, contextlib.ExitStack() as stack:
+            log = stack.enter_context(VerdictLog(output, fresh)) if output else None
             if log and log.done:
                 click.echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
-            with Progress(total) as progress:
-                for _, verdict in judge.map(_pairs(solutions_path, problems, limit, log, bad, tally, progress)):
-                    if log:
-                        log.append(verdict)
-                    tally.add(verdict)
-                    progress.step(judged=True)
-        except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            if log:
-                log.close()
-        wall_s = time.monotonic() - started
-    if interrupted:
-        kept = f"their verdicts are in {output}; to go on, run the same command again" if output else ""
-        hint = " without --fresh" if fresh and output else ""
-        lost = "no verdict was kept, as no -o FILE was given"
-        count = tally.judged + tally.resumed
-        click.echo(f"\nstopped after {count} of {total} programs: {kept + hint or lost}", err=True)
+            started, layer = time.monotonic(), judge.sandbox
+            progress = stack.enter_context(Progress(total))
+            for _, verdict in judge.map(_pairs(solutions_path, problems, limit, log, bad, tally, progress)):
+                if log:
+                    log.append(verdict)
+                tally.add(verdict)
+                progress.step(judged=True)
+            wall_s = time.monotonic() - started
+    except KeyboardInterrupt:
+        click.echo(
+            f"\nstopped after {tally.judged + tally.resumed} of {total} programs; {_kept(output, fresh)}", err=True
+        )
         return 130
     about = {"workers": options["workers"], "policy": config.policy, "sandbox": layer, "output": output}
     summary = tally.summary(wall_s, **about)
@@ -135,6 +127,12 @@ def _judge(
 
         Console().print(render(summary))
     return _exit_status(summary, bad)
+
+
+def _kept(output: str | None, fresh: bool) -> str:
+    if output is None:
+        return "no verdict was kept, as no -o FILE was given"
+    return f"their verdicts are in {output}; to go on, run the same command again{' without --fresh' * fresh}"
 
 
 def _read_problems(path: str, bad: BadLines, tally: Tally) -> dict[str, Problem]:

@@ -92,11 +92,14 @@ class Zygote:
 
 
 class Box:
-    """One candidate's box. Use as a context manager: on leaving, every process of it is dead."""
+    """One candidate's box. Use as a context manager: on leaving, every process of it is dead.
+
+    kind: "stdin", a program; "function", a call with LeetCode's names at hand; "value", an expression, nothing at hand.
+    """
 
     def __init__(
         self, zygote: Zygote, source: str, kind: str, limits: Limits, entry: str = "", setup: str = "",
-        preload: tuple[str, ...] = (), names: bool = False,
+        preload: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.zygote, self.limits = zygote, limits
         self.compile_error = ""
@@ -108,7 +111,7 @@ class Box:
         self.input, self.output, self.report = self.fds
         self.sock, theirs = socket.socketpair()
         job = {
-            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload), "names": names,
+            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload),
             "scratch": self.scratch, "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes,
             "output_bytes": limits.output_bytes,
         }  # fmt: skip

@@ -172,8 +172,8 @@ class _Candidate:
         self, examiner: Examiner, problem: Problem, source: str, limits: Limits, preload: tuple[str, ...]
     ) -> None:
         self.open = lambda: Box(
-            examiner.zygote("heavy" if preload else "plain"), source, "stdin" if problem.kind == "stdin" else "value",
-            limits, problem.entry_point, problem.setup, preload, names=problem.kind == "function",
+            examiner.zygote("heavy" if preload else "plain"), source,
+            "value" if problem.kind == "assert" else problem.kind, limits, problem.entry_point, problem.setup, preload,
         )  # fmt: skip
         self.box = self.open()
 

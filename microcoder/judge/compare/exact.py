@@ -24,7 +24,7 @@ def exact_text(got: bytes, expected: bytes) -> Match:
         return differ(f"{counts[0]} lines, expected {counts[1]}")
     strategy = "exact_lines"
     if g != e:
-        for number, (a, b) in enumerate(zip(g.split("\n"), e.split("\n")), start=1):
+        for number, (a, b) in enumerate(zip(g.split("\n"), e.split("\n"), strict=True), start=1):
             a, b = a.strip(), b.strip()
             if a != b:
                 if not _same_decimals(a, b):

@@ -51,7 +51,7 @@ def validate(got: bytes, expected: bytes, flags_text: str) -> Match:
     split = _PIECES.findall if flags.space_change_sensitive else bytes.split
     g, e = split(got), split(expected)
     if g != e:
-        for index, (a, b) in enumerate(zip(g, e), start=1):
+        for index, (a, b) in enumerate(zip(g, e, strict=False), start=1):
             if a != b and not _same(a, b, flags):
                 return differ(f"piece {index}: got {shorten(a)}, expected {shorten(b)}")
         if len(g) != len(e):

@@ -55,7 +55,7 @@ def _flatten(got: Any, expected: Any) -> tuple[list[complex], list[complex]] | N
     while stack:
         g, e = stack.pop()
         if isinstance(g, _SEQUENCES) and isinstance(e, _SEQUENCES) and len(g) == len(e):
-            stack += zip(g, e)
+            stack += zip(g, e, strict=True)
         elif isinstance(g, (int, float, complex)) and isinstance(e, (int, float, complex)):
             left.append(g)
             right.append(e)
@@ -68,9 +68,13 @@ def _all_close(got: list[Any], expected: list[Any]) -> bool:
     import numpy  # only this policy needs it
 
     try:
-        g, e = (numpy.array(side, dtype=complex) for side in (got, expected))
+        g, e = (numpy.array(side, dtype=_dtype(side)) for side in (got, expected))
     except OverflowError:
         return False
     if not got or not math.isfinite(abs(g).max()) or not math.isfinite(abs(e).max()):
         return False
     return bool(numpy.allclose(g, e))
+
+
+def _dtype(numbers: list[Any]) -> type:
+    return complex if complex in set(map(type, numbers)) else float

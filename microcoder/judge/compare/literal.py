@@ -14,6 +14,7 @@ from typing import Any
 from .keys import key
 from .values import walk
 
+MAX_SIZE = 1 << 20  # bytes of the expected text; larger ones may differ in spacing only
 _MAX_DEPTH = 200
 _MAX_DIGITS = 4000  # int() is quadratic, and refuses beyond 4300
 _TOKEN = re.compile(
@@ -46,8 +47,12 @@ def same(got: bytes, expected: bytes, tolerance: float) -> bool:
     """Whether both texts are literals of the same value; inside one, true is never 1."""
     if not expected.translate(None, _NUMERIC) and _compact(got) == _compact(expected):
         return True  # [1, 2] and [1,2]: the usual case, without building anything
+    if len(expected) > MAX_SIZE:
+        return False
     try:
-        return bool(walk(parse(got), parse(expected), _STRATEGIES, tolerance, strict_bool=True).strategy)
+        want, tokens = parse(expected, MAX_SIZE)
+        have, _ = parse(got, 2 * tokens)  # the same value has no more tokens, but for needless parentheses
+        return bool(walk(have, want, _STRATEGIES, tolerance, strict_bool=True).strategy)
     except (NotALiteral, RecursionError, MemoryError):
         return False
 
@@ -67,13 +72,18 @@ class _Frame:
         self.wants_value = True
 
 
-def parse(data: bytes) -> Any:
-    """The value of a literal. Of a dict, the keys are canonical texts; a set is a frozenset of such texts."""
+def parse(data: bytes, most: int) -> tuple[Any, int]:
+    """The value of a literal and the number of its tokens, which may be `most`.
+
+    Of a dict, the keys are canonical texts; a set is a frozenset of such texts.
+    """
     text = data.decode("utf-8", "surrogateescape")
     frames = [_Frame("")]
-    position, end = 0, len(text)
+    position = tokens = 0
     while found := _TOKEN.match(text, position):
         position = found.end()
+        tokens += 1
+        _check(tokens <= most)
         frame, kind = frames[-1], found.lastgroup
         if kind == "open":
             _check(frame.wants_value and len(frames) <= _MAX_DEPTH)
@@ -92,9 +102,9 @@ def parse(data: bytes) -> Any:
             frame.pairs = frame.wants_value = True
         else:
             _add(frame, _atom(found))
-    _check(_BLANK.fullmatch(text, position, end) is not None)
+    _check(_BLANK.fullmatch(text, position) is not None)
     _check(len(frames) == 1 and len(frames[0].items) == 1)
-    return frames[0].items[0]
+    return frames[0].items[0], tokens
 
 
 def _check(condition: bool) -> None:
@@ -119,8 +129,9 @@ def _build(frame: _Frame) -> Any:
         return items
     if frame.bracket == "(":
         return tuple(items) if frame.comma or not items else items[0]
-    if frame.pairs is None and not items or frame.pairs:
-        return {key(name, strict_bool=True): value for name, value in zip(items[::2], items[1::2])}
+    if frame.pairs or (frame.pairs is None and not items):
+        pairs = zip(items[::2], items[1::2], strict=True)
+        return {key(name, strict_bool=True): value for name, value in pairs}
     return frozenset(key(item, strict_bool=True) for item in items)
 
 

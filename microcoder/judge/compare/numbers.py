@@ -13,6 +13,7 @@ DEFAULT_TOLERANCE = 1e-6
 
 # Plain decimal syntax. Leading zeros, underscores, hexadecimal, nan and inf are not numbers: "007" is a string.
 _DECIMAL = re.compile(rb"([+-]?)(?:(0|[1-9][0-9]*+)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
+_POINTS = re.compile(rb"(?:-?(?:0|[1-9][0-9]{0,30}+)\.[0-9]{1,30}+ ?+)++")
 _LONG = 64  # characters; a longer token is cut to its leading digits before it becomes a float
 _NOISE = 4.5e-16  # two units in the last place: 0.5 and 0.500001 lie within 1e-6 in decimal, but not quite in binary
 
@@ -51,6 +52,15 @@ def same_token(got: bytes, expected: bytes, tolerance: float) -> bool:
         return True
     exact = canonical(expected)
     return exact is not None and exact == canonical(got)
+
+
+def same_floats(got: list[bytes], expected: list[bytes], tolerance: float) -> bool:
+    """`same_token` for many pairs at once, several times as fast; False only means that one must look closer."""
+    if not all(_POINTS.fullmatch(b" ".join(side)) for side in (got, expected)):
+        return False
+    limit = tolerance + _NOISE
+    pairs = zip(map(float, got), map(float, expected), strict=True)
+    return tolerance > 0 and all([abs(a - b) <= limit * (abs(b) if abs(b) > 1 else 1.0) for a, b in pairs])
 
 
 def close(got: complex, expected: complex, tolerance: float) -> bool:

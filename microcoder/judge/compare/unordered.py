@@ -30,7 +30,7 @@ def same_lines(got: bytes, expected: bytes, tokens: _LineRule) -> bool:
     g, e = ([m[0] for m in _LINE.finditer(text) if not m[0].isspace()] for text in (got, expected))
     if len(g) != len(e):
         return False
-    if _same_bag(map(_line_key, g), map(_line_key, e)):
+    if Counter(g) == Counter(e) or _same_bag(map(_line_key, g), map(_line_key, e)):
         return True
     if len(e) > _FEW or not any(is_approximate(token) for token in expected.split()):
         return False
@@ -42,6 +42,9 @@ def same_elements(got: Any, expected: Any, allowed: frozenset[str], tolerance: f
     collections = (list, tuple, set, frozenset)
     if not isinstance(got, collections) or not isinstance(expected, collections) or len(got) != len(expected):
         return False
+    kinds = set(map(type, got)) | set(map(type, expected))
+    if kinds in ({int}, {str}):
+        return sorted(got) == sorted(expected)  # the usual case, quickly
     if _same_bag((key(item, from_json=from_json) for item in got), (key(i, from_json=from_json) for i in expected)):
         return True
     if len(expected) > _FEW or not _has_float(expected):

@@ -7,6 +7,7 @@ itself, and an Array is a list.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from ..sandbox.values import Array
@@ -77,7 +78,7 @@ class _Walk:
         if self._plainly_equal(got, expected):
             return
         nested = []
-        for index, (g, e) in enumerate(zip(got, expected)):
+        for index, (g, e) in enumerate(zip(got, expected, strict=True)):
             kind = type(g)
             if kind is type(e) and kind in _SIMPLE and g == e:
                 continue
@@ -88,7 +89,12 @@ class _Walk:
         self.stack += reversed(nested)
 
     def _plainly_equal(self, got: Any, expected: Any) -> bool:
+        """Equal at a glance: flat, or a list of flat lists, of what `==` decides rightly."""
         kinds = set(map(type, got))
+        if kinds == {list} and set(map(type, expected)) == {list}:
+            kinds = set(map(type, chain.from_iterable(got)))
+            if self.strict_bool:
+                return False
         if not kinds <= _PLAIN:
             return False
         if self.strict_bool and (bool in kinds or bool in set(map(type, expected))):
@@ -117,7 +123,7 @@ class _Walk:
         names = [json_spelling(k) for k in got]
         if None in names or len(set(names)) < len(names):
             raise _Different(_at(path) + f"key {show(name)} is missing")
-        return {str(k): v for k, v in zip(names, got.values())}
+        return {str(k): v for k, v in zip(names, got.values(), strict=True)}
 
     def _set(self, got: Any, expected: Any, path: Any) -> None:
         if len(got) != len(expected) or {key(item) for item in got} != {key(item) for item in expected}:

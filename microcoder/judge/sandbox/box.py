@@ -17,6 +17,8 @@ import socket
 import sys
 import threading
 import time
+import types
+from dataclasses import dataclass
 from typing import Any
 
 from . import kernel, landlock, program, root, seccomp, wire
@@ -26,10 +28,22 @@ OPEN_FILES = 128
 PROCESSES = 256  # threads, in effect
 
 
+@dataclass(slots=True)
+class Stock:
+    """What a zygote makes once for all its boxes."""
+
+    names: dict[str, Any]
+    modules: dict[str, types.ModuleType]
+    box_filter: seccomp.Filter | None
+    test_filter: seccomp.Filter | None
+
+
 class Box:
-    def __init__(self, job: dict[str, Any], sock: socket.socket, fds: list[int], names: dict[str, Any]) -> None:
-        self.job, self.names = job, names if job["names"] else {}
+    def __init__(self, job: dict[str, Any], sock: socket.socket, fds: list[int], stock: Stock) -> None:
+        self.job, self.stock = job, stock
         self.stdin = job["kind"] == "stdin"
+        self.names = stock.names if job["kind"] == "function" else {}
+        self.module = stock.modules[job["kind"]]
         self.scratch: str = job["scratch"]
         self.full = job["layer"] == "full"
         self.sock = self.arrange(sock, *fds)
@@ -67,7 +81,7 @@ class Box:
             text = f"{type(error).__name__}: {error}"
             wire.send(self.sock, {"compile_error": text[:500]})
             return
-        self.module = program.prepare("__main__" if self.stdin else "solution", self.names)
+        sys.modules[self.module.__name__] = self.module
         wire.send(self.sock, {"ready": True})
         gc.freeze()
         while order := self.sock.recv(1):
@@ -111,12 +125,14 @@ class Box:
             self.ruleset = _out_of_the_way(landlock.ruleset(readable, [self.scratch]))
             if self.full:
                 landlock.restrict(self.ruleset)
-        seccomp.Filter(seccomp.box_program()).install()
-        self.filter = seccomp.Filter(seccomp.test_program())
+        if self.stock.box_filter is not None:
+            self.stock.box_filter.install()
+        self.filter = self.stock.test_filter
 
     def forked(self) -> tuple[Any, ...]:
         """One test in a fresh process: what it did to memory, modules or files is gone afterwards."""
-        pid = kernel.bare_fork()
+        self.end_runner()
+        pid = kernel.bare_clone()
         if pid == 0:
             try:
                 self.enter_test()
@@ -210,10 +226,14 @@ class Box:
         if self.runner is None:
             self.runner = _Runner(self)
         result = self.runner.run()
-        if result[0] != 0 or result[4]:
+        if result[0] != 0:
+            self.end_runner()
+        return (*result, self.sweep())
+
+    def end_runner(self) -> None:
+        if self.runner is not None:
             self.runner.end()
             self.runner = None
-        return (*result, self.sweep())
 
 
 class _Runner:
@@ -228,7 +248,7 @@ class _Runner:
         theirs.close()
         os.dup2(high, box.open_to)
         os.close(high)
-        self.pid = kernel.bare_fork()
+        self.pid = kernel.bare_clone()
         if self.pid == 0:
             try:
                 box.enter_test(keep=1)

@@ -5,6 +5,7 @@ forbidden it is the first one: only the interpreter's files can be read, only th
 """
 
 import ctypes
+import functools
 import os
 from collections.abc import Iterable
 
@@ -26,6 +27,7 @@ class _PathRule(ctypes.Structure):
     _fields_ = [("allowed", ctypes.c_uint64), ("fd", ctypes.c_int32)]
 
 
+@functools.cache
 def version() -> int:
     """The kernel's Landlock ABI, 0 if it has none."""
     if not kernel.LINUX:

@@ -68,7 +68,7 @@ def _namespaces() -> Layer:
         root.enter_user_namespace()
         root.build()
         flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
-        pid = kernel.clone(flags)
+        pid = kernel.bare_clone(flags)
         if pid == 0:
             try:
                 root.enter_box()

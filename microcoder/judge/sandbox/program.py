@@ -4,7 +4,7 @@ From the moment the candidate's code starts, nothing this file does can be relie
 exit. So the process says nothing of success: it leaves its output (or a returned value) in a descriptor and an exit
 status, and both are judged outside.
 
-`prepare` runs once in the box, before the fork: whatever a test process need not do itself, it does not pay for.
+`prepare` runs once in the zygote: whatever a test process need not do itself, it does not pay for.
 """
 
 import atexit
@@ -28,19 +28,20 @@ INPUT = 5  # descriptor: the arguments
 __all__ = ["leave", "prepare", "run_stdin", "run_value"]
 
 
-def prepare(name: str, names: dict[str, Any]) -> types.ModuleType:
-    """The module that the program will be executed in, and the standard streams of descriptors 0 to 2."""
-    module = types.ModuleType(name)
-    module.__dict__["__builtins__"] = __builtins__
-    module.__dict__.update(names)
+def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
+    """The modules that programs will be executed in, and the standard streams of descriptors 0 to 2."""
     for known in [n for n in sys.modules if n.partition(".")[0] == "microcoder"]:
         del sys.modules[known]
-    sys.modules[name] = module
     sys.argv = ["solution.py"]
     sys.setrecursionlimit(RECURSION_LIMIT)
     threading.excepthook = lambda args: _report(describe(args.exc_value) if args.exc_value else "a thread failed")
     open_streams()
-    return module
+    modules = {"stdin": types.ModuleType("__main__"), "function": types.ModuleType("solution")}
+    modules["value"] = types.ModuleType("solution")
+    for module in modules.values():
+        module.__dict__["__builtins__"] = __builtins__
+    modules["function"].__dict__.update(names)
+    return modules
 
 
 def open_streams() -> None:

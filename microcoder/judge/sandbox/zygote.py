@@ -13,8 +13,8 @@ import sys
 import threading
 from typing import Any
 
-from . import kernel, root, template, wire
-from .box import Box
+from . import kernel, program, root, seccomp, template, wire
+from .box import Box, Stock
 
 # Loaded ahead of time, so that a candidate's import costs nothing: what programs for contests use.
 WARM = (
@@ -45,17 +45,28 @@ def main(fd: int, layer: str) -> None:
     threading.stack_size(THREAD_STACK)  # the main stack is large (see boxes.py); threads need not reserve as much
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
-    names = template.make()
+    stock = _stock(layer)
     random.seed(0)  # every test starts from this state: verdicts repeat
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.disable()
     gc.freeze()
     wire.send(sock, {"ready": os.getpid()})
-    serve(sock, layer, names)
+    serve(sock, layer, stock)
 
 
-def serve(sock: socket.socket, layer: str, names: dict[str, Any]) -> None:
+def _stock(layer: str) -> Stock:
+    names = template.make()
+    filtered = layer != "rlimits"
+    return Stock(
+        names,
+        program.prepare(names),
+        seccomp.Filter(seccomp.box_program()) if filtered else None,
+        seccomp.Filter(seccomp.test_program()) if filtered else None,
+    )
+
+
+def serve(sock: socket.socket, layer: str, stock: Stock) -> None:
     loaded: set[str] = set()
     readable = [*root.interpreter_paths(), "/dev/urandom", "/dev/zero"] if layer == "landlock" else []
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
@@ -72,12 +83,12 @@ def serve(sock: socket.socket, layer: str, names: dict[str, Any]) -> None:
                 pass  # the candidate's own import will say so
         job |= {"own_bytes": _address_space(), "readable": readable}
         try:
-            pid = kernel.clone(flags) if layer == "full" else os.fork()
+            pid = kernel.bare_clone(flags if layer == "full" else 0)
         except OSError as error:
             wire.send(sock, {"error": str(error)})
             continue
         if pid == 0:
-            _enter_box(sock, job, fds, names)
+            _enter_box(sock, job, fds, stock)
         for fd in fds:
             os.close(fd)
         if hasattr(os, "pidfd_open"):
@@ -88,11 +99,11 @@ def serve(sock: socket.socket, layer: str, names: dict[str, Any]) -> None:
             wire.send(sock, {"pid": pid})
 
 
-def _enter_box(zygote: socket.socket, job: dict[str, Any], fds: list[int], names: dict[str, Any]) -> None:
+def _enter_box(zygote: socket.socket, job: dict[str, Any], fds: list[int], stock: Stock) -> None:
     sock = socket.socket(fileno=fds[0])
     try:
         zygote.close()
-        Box(job, sock, fds[1:], names).main()
+        Box(job, sock, fds[1:], stock).main()
     except BaseException as error:
         try:
             wire.send(sock, {"error": f"{type(error).__name__}: {error}"})
