@@ -89,7 +89,7 @@ class Problem:
     def from_dict(cls, record: dict[str, Any]) -> Problem:
         record = dict(record)
         where = f"problem {record.get('id', '?')!r}"
-        if "id" not in record:
+        if record.get("id") is None:
             raise SchemaError('a problem needs an "id"')
         record["id"] = str(record["id"])
         if isinstance(record.get("tests"), str):  # Parquet carries the tests as a JSON string
@@ -148,12 +148,16 @@ class Solution:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Solution:
-        _known(cls, record, "solution", extra_ok=True)
-        if "problem_id" not in record:
-            raise SchemaError('a solution needs a "problem_id"')
+        # Further fields (the model's name, a seed, a score) are the user's own and are not looked at.
+        if record.get("problem_id") is None:
+            close = difflib.get_close_matches("problem_id", list(record), n=1)
+            raise SchemaError(f'a solution needs a "problem_id"{f"; it has {close[0]!r}" if close else ""}')
         given = [k for k in ("code", "completion") if record.get(k) is not None]
         if len(given) != 1:
-            raise SchemaError('a solution needs exactly one of "code" and "completion"')
+            raise SchemaError(
+                'a solution needs exactly one of "code" and "completion"; it has '
+                + (" and ".join(given) or ", ".join(map(repr, record)))
+            )
         if not isinstance(record[given[0]], str):
             raise SchemaError(f'"{given[0]}" must be text, not {type(record[given[0]]).__name__}')
         ident = record.get("id")
@@ -219,16 +223,11 @@ def nearest(word: str, known: Any) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _known(cls: Any, record: dict[str, Any], where: str, extra_ok: bool = False) -> None:
+def _known(cls: Any, record: dict[str, Any], where: str) -> None:
     names = [f.name for f in dataclasses.fields(cls)]
     for key in record:
-        if key in names:
-            continue
-        hint = nearest(key, names)
-        if extra_ok and not hint:
-            continue  # solutions often carry the model's name, a seed, a score: not ours to refuse
-        if not extra_ok or not any(n in record for n in names if repr(n) in hint):
-            raise SchemaError(f"{where}: unknown field {key!r}{hint or '; known are ' + ', '.join(names)}")
+        if key not in names:
+            raise SchemaError(f"{where}: unknown field {key!r}{nearest(key, names) or '; known are ' + ', '.join(names)}")
 
 
 def _json(text: str, where: str, name: str) -> Any:

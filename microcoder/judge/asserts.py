@@ -71,7 +71,8 @@ class _Reader:
         self.known = set(known) | set(dir(builtins)) | _NODE_HELPERS
         self.known -= {entry.rpartition(".")[2], alias}
         self.alias = alias
-        self.before: list[ast.stmt] = []  # all statements so far
+        self.variables: set[str] = set()  # bound by assignment so far: what a call may change
+        self.before: list[ast.stmt] = []  # all statements so far, and the calls of the asserts that may matter later
         self.outside: list[ast.stmt] = []  # those that do not depend on the candidate
 
     def read(self, body: list[ast.stmt]) -> list[Probe]:
@@ -81,6 +82,8 @@ class _Reader:
         for statement in body:
             if isinstance(statement, ast.Assert):
                 out += self.convert(statement.test, ast.unparse(statement.test))
+                if self.variables & _names_loaded(statement.test) and self.depends(statement.test):
+                    self.note(ast.Expr(statement.test))  # it may have changed what a later assert looks at
             else:
                 self.note(statement)
         return out
@@ -88,8 +91,10 @@ class _Reader:
     def note(self, statement: ast.stmt) -> None:
         self.before.append(statement)
         bound = _names_bound([statement])
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            self.variables |= bound
         if self.depends(statement, bound):
-            self.known -= bound
+            self.known -= bound | (self.variables & _names_loaded(statement))
         else:
             self.known |= bound
             self.outside.append(statement)
@@ -98,7 +103,7 @@ class _Reader:
         """Whether anything in `node` may come from the candidate: any name that nothing else explains does."""
         local = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         local |= {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)} | also
-        for name in (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+        for name in _names_loaded(node):
             if name in _MODULES and name not in self.known:
                 self.note(ast.parse(f"import {name}").body[0])
             if name not in self.known and name not in local:
@@ -219,6 +224,10 @@ def _names_bound(statements: list[ast.stmt]) -> set[str]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             out |= {(a.asname or a.name).partition(".")[0] for a in node.names}
     return out
+
+
+def _names_loaded(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _has_assert(node: ast.AST) -> bool:

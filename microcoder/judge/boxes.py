@@ -47,6 +47,7 @@ class Outcome:
     wall_s: float
     memory_mb: float
     overdue: bool
+    fresh: bool  # no earlier test ran in the same process
     output: bytes
     output_full: bool
     report: str
@@ -161,13 +162,13 @@ class Box:
             packed = wire.exactly(self.sock, wire.RESULT.size)
         except (EOFError, ConnectionError):
             raise BoxError("the box died") from None
-        status, cpu, wall, peak, overdue, unclean = wire.RESULT.unpack(packed)
+        status, cpu, peak, wall, overdue, fresh, unclean = wire.RESULT.unpack(packed)
         if unclean:
             self.unclean = True
         size = os.fstat(self.output).st_size
         report = os.pread(self.report, 1000, 0).decode("utf-8", "replace")
         return Outcome(
-            status, cpu, wall, peak / 1024, overdue, _read(self.output, min(size, self.limits.output_bytes)),
+            status, cpu, wall, peak / 1024, overdue, fresh, _read(self.output, min(size, self.limits.output_bytes)),
             size >= self.limits.output_bytes, report,
         )  # fmt: skip
 

@@ -99,7 +99,8 @@ class Examiner:
         settings = self.settings
         seconds = (problem.time_limit_s or settings.time_limit_s) * settings.time_factor
         largest = max((len(t.output) for t in problem.tests), default=0)
-        output = max(settings.output_mb << 20, 2 * largest)
+        # A returned value is built again on this side, so less of it is taken than of text.
+        output = max((settings.output_mb if problem.kind == "stdin" else 4) << 20, 2 * largest)
         return Limits(seconds, int(problem.memory_mb or settings.memory_mb) << 20, output)
 
     def _run(self, candidate: _Candidate, todo: list[Check], limits: Limits, verdict: Verdict) -> None:
@@ -108,25 +109,28 @@ class Examiner:
             return
         reuse = self.settings.reuse
         for n, check in enumerate(todo):
-            result = self._test(candidate, check, limits, reuse)
-            if reuse and (result.verdict != ACCEPTED or n == len(todo) - 1):
+            result, fresh = self._test(candidate, check, limits, reuse)
+            if not fresh and (result.verdict != ACCEPTED or n == len(todo) - 1):
                 # A failure is confirmed in a fresh process, and so is the last pass: a program that lives on what
                 # earlier tests left behind is found out there.
-                result = self._test(candidate, check, limits, reuse=False)
+                result, _ = self._test(candidate, check, limits, reuse=False)
             verdict.tests.append(result)
             if result.verdict != ACCEPTED and self.settings.stop_at_first_failure:
                 break
 
-    def _test(self, candidate: _Candidate, check: Check, limits: Limits, reuse: bool) -> TestVerdict:
+    def _test(self, candidate: _Candidate, check: Check, limits: Limits, reuse: bool) -> tuple[TestVerdict, bool]:
         outcome = candidate.run(check.data, reuse)
         name, message = failure(outcome, limits)
+        if not name and not candidate.stdin and not outcome.output:
+            name, message = "runtime_error", "the program ended before it returned a value"
         match = Match("", "")
         if not name:
             match = check.judge(outcome.output)
             name, message = (ACCEPTED, "") if match.strategy else ("wrong_answer", match.message)
             if name != ACCEPTED and outcome.report:  # a thread that failed explains an answer that is not there
                 message = f"{message}; {outcome.report}"
-        return TestVerdict(name, match.strategy, outcome.cpu_s, outcome.wall_s, outcome.memory_mb, message[:300])
+        result = TestVerdict(name, match.strategy, outcome.cpu_s, outcome.wall_s, outcome.memory_mb, message[:300])
+        return result, outcome.fresh
 
     def _sum_up(self, verdict: Verdict, todo: list[Check]) -> None:
         verdict.inside = any(check.inside for check in todo)
@@ -148,8 +152,7 @@ def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
     seconds = f"{outcome.cpu_s:.2f} s of CPU, {outcome.wall_s:.2f} s in all, limit {limits.time_s:g} s"
     if outcome.output_full:
         return "output_limit", f"over {limits.output_bytes >> 20} MB of output"
-    stopped = outcome.signal in (signal.SIGPROF, signal.SIGXCPU, signal.SIGKILL)
-    if outcome.cpu_s > limits.time_s or (stopped and outcome.cpu_s > 0.9 * limits.time_s):
+    if outcome.cpu_s >= limits.time_s:
         return "time_limit", seconds
     if outcome.overdue:
         return "time_limit", f"it waited: {seconds}"
@@ -175,6 +178,7 @@ class _Candidate:
             examiner.zygote("heavy" if preload else "plain"), source,
             "value" if problem.kind == "assert" else problem.kind, limits, problem.entry_point, problem.setup, preload,
         )  # fmt: skip
+        self.stdin = problem.kind == "stdin"
         self.box = self.open()
 
     def run(self, data: bytes, reuse: bool) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import socket
@@ -63,7 +64,8 @@ class Judge:
             policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, sandbox
         )
         self._waiting: Any = _bounded(queue or 4 * self.workers)
-        self._closed = False
+        self._closed = self._cancelled = False
+        self._busy: set[_Worker] = set()
         self._lock = threading.Lock()
         # The first worker finds out which sandbox works here; the others are told.
         try:
@@ -141,6 +143,10 @@ class Judge:
             self._closed = True
         if cancel:
             self._drop_waiting()
+            with self._lock:
+                self._cancelled = True
+                for worker in self._busy:
+                    worker.abandon()
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:
@@ -184,7 +190,8 @@ class Judge:
         for _ in range(2):
             try:
                 worker = worker or _Worker(self._settings)
-                return worker.judge(problem, solution), worker
+                with self._occupied(worker):
+                    return worker.judge(problem, solution), worker
             except (EOFError, OSError, BoxError) as error:
                 reason = f"{type(error).__name__} {error}".strip()
                 if worker is not None:
@@ -193,6 +200,19 @@ class Judge:
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.sandbox)
         verdict.message = f"the worker died twice on this candidate ({reason})"
         return verdict, None
+
+    @contextlib.contextmanager
+    def _occupied(self, worker: _Worker) -> Iterator[None]:
+        """While a worker is busy, `close(cancel=True)` can interrupt it."""
+        with self._lock:
+            if self._cancelled:
+                raise BoxError("the judge was closed")
+            self._busy.add(worker)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy.discard(worker)
 
 
 class _Worker:
@@ -227,6 +247,10 @@ class _Worker:
         send(self.sock, (problem, solution))
         verdict: Verdict = receive(self.sock)
         return verdict
+
+    def abandon(self) -> None:
+        """Whoever waits for this worker's answer gets none."""
+        self.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self.sock.close()  # the worker sees this, ends its box and zygotes, and leaves

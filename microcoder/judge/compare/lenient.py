@@ -9,10 +9,10 @@ and strings. Where we differ from the description:
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 from .keys import key
+from .unordered import same_counts
 from .words import verdicts_in_order
 
 _SEQUENCES = (list, tuple)
@@ -28,7 +28,7 @@ def lenient_text(got: bytes, expected: bytes) -> str:
             return "allclose"
     except ValueError:
         pass  # not all of them are numbers
-    if Counter(g) != Counter(e) or verdicts_in_order(got) != verdicts_in_order(expected):
+    if not same_counts(g, e) or verdicts_in_order(got) != verdicts_in_order(expected):
         return ""
     lines = [sorted(line.strip() for line in text.split(b"\n") if line.strip()) for text in (got, expected)]
     return "unordered_lines" if lines[0] == lines[1] else "unordered_tokens"
@@ -68,7 +68,8 @@ def _all_close(got: list[Any], expected: list[Any]) -> bool:
     import numpy  # only this policy needs it
 
     try:
-        g, e = (numpy.array(side, dtype=_dtype(side)) for side in (got, expected))
+        g: Any = numpy.array(got, dtype=_dtype(got))
+        e: Any = numpy.array(expected, dtype=_dtype(expected))
     except OverflowError:
         return False
     if not got or not math.isfinite(abs(g).max()) or not math.isfinite(abs(e).max()):

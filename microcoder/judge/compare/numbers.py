@@ -60,7 +60,7 @@ def same_floats(got: list[bytes], expected: list[bytes], tolerance: float) -> bo
         return False
     limit = tolerance + _NOISE
     pairs = zip(map(float, got), map(float, expected), strict=True)
-    return tolerance > 0 and all([abs(a - b) <= limit * (abs(b) if abs(b) > 1 else 1.0) for a, b in pairs])
+    return tolerance > 0 and all(abs(a - b) <= limit * (abs(b) if abs(b) > 1 else 1.0) for a, b in pairs)
 
 
 def close(got: complex, expected: complex, tolerance: float) -> bool:

@@ -32,7 +32,6 @@ PROCESSES = 256  # threads, in effect
 class Stock:
     """What a zygote makes once for all its boxes."""
 
-    names: dict[str, Any]
     modules: dict[str, types.ModuleType]
     box_filter: seccomp.Filter | None
     test_filter: seccomp.Filter | None
@@ -42,7 +41,6 @@ class Box:
     def __init__(self, job: dict[str, Any], sock: socket.socket, fds: list[int], stock: Stock) -> None:
         self.job, self.stock = job, stock
         self.stdin = job["kind"] == "stdin"
-        self.names = stock.names if job["kind"] == "function" else {}
         self.module = stock.modules[job["kind"]]
         self.scratch: str = job["scratch"]
         self.full = job["layer"] == "full"
@@ -74,7 +72,7 @@ class Box:
         self.lock_down()
         given = 0 if self.stdin else program.INPUT
         try:
-            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogateescape")
+            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
             self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
             self.code = compile(source, "solution.py", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -136,18 +134,20 @@ class Box:
         if pid == 0:
             try:
                 self.enter_test()
-                signal.setitimer(signal.ITIMER_PROF, self.job["time_limit_s"])
                 program.leave(self.run_once())
             finally:
                 program.leave(70)
-        self.limit_cpu(pid)
-        status, cpu, wall, peak, overdue = self.wait(pid)
-        return status, cpu, wall, peak, overdue, self.sweep()
+        fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+        start = time.monotonic()
+        overdue = self.outwait(pid, fd)
+        if fd >= 0:
+            os.close(fd)
+        return (*self.reap(pid), time.monotonic() - start, overdue, True, self.sweep())
 
     def run_once(self) -> int:
         if self.stdin:
             return program.run_stdin(self.code, self.module)
-        return program.run_value(self.code, self.module, self.setup, self.job["entry"], self.names)
+        return program.run_value(self.code, self.module, self.setup, self.job["entry"])
 
     def enter_test(self, keep: int = 0) -> None:
         """The last steps before the candidate's code: close what is not its own, and give up the box's rights."""
@@ -169,33 +169,32 @@ class Box:
         if self.filter is not None:
             self.filter = seccomp.Filter(seccomp.test_program(os.getpid()))
 
-    def limit_cpu(self, pid: int) -> None:
-        """The hard end, in whole seconds, for a program that disarms its timer. Set from here: one thing less there."""
-        seconds = math.ceil(self.job["time_limit_s"]) + 1
-        try:
-            resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
-        except (ProcessLookupError, AttributeError):
-            pass
+    def outwait(self, pid: int, fd: int, used: float = 0.0) -> bool:
+        """Wait until `fd` says that a test is over, and end one that uses its CPU time up or sleeps for too long.
 
-    def wait(self, pid: int) -> tuple[int, float, float, int, bool]:
-        """Wait for a test to end. CPU time is the kernel's business; here the one that sleeps too long is ended."""
+        The limits are watched from here, where the program can neither disarm nor outlast them, and on the precise
+        clock: the kernel's own timers (setitimer, RLIMIT_CPU) count ticks, and on a loaded host charge a program
+        for time that it did not have. True if the test was ended for sleeping.
+        """
         start = time.monotonic()
         limit = self.job["time_limit_s"]
-        allowed = max(2 * limit, limit + 1)
-        overdue = False
-        remaining = allowed
-        while not _ended(pid, remaining):
+        sleep = max(2 * limit, limit + 1)
+        wait = limit
+        while not _over(pid, fd, wait):
+            cpu = limit - (_cpu(pid) - used)
             # Time spent waiting for a core is the host's doing, not the program's.
-            remaining = allowed - (time.monotonic() - start - _run_queue_delay(pid))
-            if remaining <= 0:
-                overdue = True
+            idle = sleep - (time.monotonic() - start - _run_queue_delay(pid))
+            if cpu <= 0 or idle <= 0:
                 os.kill(pid, signal.SIGKILL)
-                break
+                return cpu > 0
+            wait = min(cpu, idle)
+        return False
+
+    def reap(self, pid: int) -> tuple[int, float, int]:
+        """Wait status, CPU seconds and peak KiB of a test process that has ended, or is about to."""
         _, status, usage = os.wait4(pid, 0)
         self.end_stragglers(pid)
-        wall = time.monotonic() - start
-        peak = usage.ru_maxrss if kernel.LINUX else usage.ru_maxrss // 1024
-        return status, usage.ru_utime + usage.ru_stime, wall, peak, overdue
+        return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // (1 if kernel.LINUX else 1024)
 
     def end_stragglers(self, pid: int) -> None:
         """Nothing a test started outlives it. (The filter forbids new processes; this does not rely on it.)"""
@@ -225,10 +224,11 @@ class Box:
         """One test in a process that earlier tests ran in: faster, and state can leak (see docs/judge.md)."""
         if self.runner is None:
             self.runner = _Runner(self)
+        fresh = self.runner.tests == 0
         result = self.runner.run()
-        if result[0] != 0:
-            self.end_runner()
-        return (*result, self.sweep())
+        if self.runner.ended:
+            self.runner = None
+        return (*result, fresh, self.sweep())
 
     def end_runner(self) -> None:
         if self.runner is not None:
@@ -256,38 +256,44 @@ class _Runner:
             finally:
                 program.leave(70)
         os.close(box.open_to)
-        self.clock = (~self.pid << 3) | 2  # the CPU clock of that process (clock_getcpuclockid)
+        self.tests = 0
+        self.ended = False
 
     def loop(self, control: socket.socket) -> None:
         box, module = self.box, self.box.module
-        fresh, functions = dict(vars(module)), dict(vars(builtins))
+        scope, shared = vars(module), vars(builtins)
+        fresh, functions = dict(scope), dict(shared)
         while control.recv(1):
-            signal.setitimer(signal.ITIMER_PROF, box.job["time_limit_s"])
             status = box.run_once()
-            signal.setitimer(signal.ITIMER_PROF, 0)
             if status or threading.active_count() > 1:
                 program.leave(status or 71)
-            vars(module).clear()
-            vars(module).update(fresh)
-            if vars(builtins) != functions:
-                vars(builtins).clear()
-                vars(builtins).update(functions)
+            scope.clear()
+            scope.update(fresh)
+            if shared != functions:
+                shared.clear()
+                shared.update(functions)
             sys.modules[module.__name__] = module
             sys.setrecursionlimit(program.RECURSION_LIMIT)
             program.open_streams()
             control.send(b"d")
 
-    def run(self) -> tuple[int, float, float, int, bool]:
-        start, before = time.monotonic(), time.clock_gettime(self.clock)
-        limit = self.box.job["time_limit_s"]
+    def run(self) -> tuple[int, float, int, float, bool]:
+        """Wait status, CPU seconds, peak KiB, wall seconds, overdue."""
+        start, before = time.monotonic(), _cpu(self.pid)
+        self.tests += 1
+        overdue, said = False, b""
         try:
             self.sock.send(b"g")
-            self.sock.settimeout(max(2 * limit, limit + 1))
-            if self.sock.recv(1) == b"d":
-                return 0, time.clock_gettime(self.clock) - before, time.monotonic() - start, 0, False
-        except (TimeoutError, ConnectionError):
+            overdue = self.box.outwait(self.pid, self.sock.fileno(), before)
+            said = self.sock.recv(1)
+        except ConnectionError:
             pass
-        return 1, 0.0, time.monotonic() - start, 0, True  # whatever it was, a fresh process will say
+        if said == b"d":
+            return 0, _cpu(self.pid) - before, _peak(self.pid), time.monotonic() - start, False
+        self.ended = True
+        self.sock.close()
+        status, cpu, peak = self.box.reap(self.pid)
+        return status, cpu - before, peak, time.monotonic() - start, overdue
 
     def end(self) -> None:
         try:
@@ -311,22 +317,35 @@ def _limit(which: int, value: int) -> None:
     resource.setrlimit(which, (value, value))
 
 
-def _ended(pid: int, seconds: float) -> bool:
-    """Wait until a child has ended, for at most so long; it is left for wait4 to reap."""
-    if hasattr(os, "pidfd_open"):
-        fd = os.pidfd_open(pid)
-        try:
-            poll = select.poll()
-            poll.register(fd, select.POLLIN)
-            return bool(poll.poll(math.ceil(max(seconds, 0.01) * 1000)))
-        finally:
-            os.close(fd)
+def _over(pid: int, fd: int, seconds: float) -> bool:
+    """Wait for at most so long until `fd` is readable, or, without one, until the child has ended."""
+    if fd >= 0:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        return bool(poll.poll(math.ceil(max(seconds, 0.01) * 1000)))
     end = time.monotonic() + seconds
     while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         if time.monotonic() > end:
             return False
         time.sleep(0.002)
     return True
+
+
+def _cpu(pid: int) -> float:
+    """CPU seconds of a child so far, all its threads together."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # the number that clock_getcpuclockid would give
+    except OSError:  # not on this system; what wait4 reports in the end still decides
+        return 0.0
+
+
+def _peak(pid: int) -> int:
+    """Peak resident KiB of a process that is still there."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return 0
 
 
 def _run_queue_delay(pid: int) -> float:

@@ -7,8 +7,9 @@ import struct
 from typing import Any
 
 LENGTH = struct.Struct("!I")
-# What a box says of one test: wait status, CPU seconds, wall seconds, peak KiB, overdue, unclean.
-RESULT = struct.Struct("!iddq??")
+# What a box says of one test: wait status, CPU seconds, peak KiB, wall seconds; whether it was overdue, ran in a fresh
+# process, and left the box unclean.
+RESULT = struct.Struct("!idqd???")
 
 
 def send(sock: socket.socket, message: Any, fds: tuple[int, ...] = ()) -> None:

@@ -56,11 +56,9 @@ def main(fd: int, layer: str) -> None:
 
 
 def _stock(layer: str) -> Stock:
-    names = template.make()
     filtered = layer != "rlimits"
     return Stock(
-        names,
-        program.prepare(names),
+        program.prepare(template.make()),
         seccomp.Filter(seccomp.box_program()) if filtered else None,
         seccomp.Filter(seccomp.test_program()) if filtered else None,
     )
