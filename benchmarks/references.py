@@ -61,7 +61,8 @@ def leetcode(path: str) -> Iterator[Row]:
         problem = Problem(
             f"leetcode/{row['task_id']}", "assert", asserts=[row["test"]], setup=row["prompt"], entry_point=entry
         )
-        yield problem, row["completion"], f"{row['prompt']}\n{row['completion']}\n{row['test']}\ncheck({row['entry_point']})"
+        plain = [row["prompt"], row["completion"], row["test"], f"check({row['entry_point']})"]
+        yield problem, row["completion"], "\n".join(plain)
 
 
 def plainly(program: str) -> str:
@@ -103,7 +104,8 @@ def measure(judge: Judge, name: str, data: list[Row]) -> dict:
     refused = [(i, v, plainly(plain[i])) for i, v in sorted(verdicts.items()) if not v.accepted]
     mistaken = [i for i, _, reason in refused if not reason]
     print(f"\n{name}: {len(data)} references, {sum(ops.values())} assertions, {wall:.1f} s")
-    print(f"  accepted {counts['accepted']}, truly failing {len(refused) - len(mistaken)}, judge mistaken {len(mistaken)}")
+    failing = len(refused) - len(mistaken)
+    print(f"  accepted {counts['accepted']}, truly failing {failing}, judge mistaken {len(mistaken)}")
     print(f"  decided inside the candidate's process: {sum(v.inside for v in verdicts.values())} problems")
     print(f"  strategies: {dict(strategies)}")
     for ident, verdict, reason in refused:

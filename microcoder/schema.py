@@ -227,7 +227,8 @@ def _known(cls: Any, record: dict[str, Any], where: str) -> None:
     names = [f.name for f in dataclasses.fields(cls)]
     for key in record:
         if key not in names:
-            raise SchemaError(f"{where}: unknown field {key!r}{nearest(key, names) or '; known are ' + ', '.join(names)}")
+            hint = nearest(key, names) or f"; known are {', '.join(names)}"
+            raise SchemaError(f"{where}: unknown field {key!r}{hint}")
 
 
 def _json(text: str, where: str, name: str) -> Any:

@@ -3,8 +3,8 @@
 `assert f(x) == v` runs only `f(x)` in the candidate's process; `v` stays outside and the comparison happens there, so
 an object that claims to equal everything, a patched `sorted` or a hunt through the frames finds nothing to use. The
 same is done for `is`, `in`, `!=`, `<` and its kin, `math.isclose`, `abs(a - b) < eps`, bare calls and `not`, for
-statements in a row and for a HumanEval `check(candidate)` made of them. What cannot be taken apart (loops with asserts in
-them, `isinstance(f(x), int)`) becomes a probe that runs inside and says so.
+statements in a row and for a HumanEval `check(candidate)` made of them. What cannot be taken apart (loops with asserts
+in them, `isinstance(f(x), int)`) becomes a probe that runs inside and says so.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ from .sandbox.root import PACKAGE
 
 MAIN_STACK = 512 << 20  # deep recursion through C code needs it; decided at exec, so it is set before
 COMPILE_SECONDS = 20.0
-_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r})"
+_START = (
+    "import sys; sys.path.insert(0, {root!r}); "
+    "from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r})"
+)
 
 
 class BoxError(Exception):

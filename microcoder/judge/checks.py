@@ -79,9 +79,8 @@ def _function(test: Test, n: int, problem: Problem, policy: str, checker: Checke
 
 
 def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) -> Check:
-    task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
     if probe.op == "inside":
-        return Check(json.dumps(task).encode(), lambda output: _truth(values.answer(output)["r"] is True, probe), inside=True)
+        return _inside(probe, probe.before)
     expected: Any = None
     if probe.expected:
         try:
@@ -89,9 +88,7 @@ def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) ->
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             expected = evaluate(probe.outside, probe.expected)
         if isinstance(expected, values.Opaque):  # only the candidate's own process can compare such a thing
-            whole = f"assert {probe.text}"
-            task = {"before": f"{probe.before}\n{whole}", "expr": "True", "alias": probe.alias}
-            return Check(json.dumps(task).encode(), lambda out: _truth(values.answer(out)["r"] is True, probe), inside=True)
+            return _inside(probe, f"{probe.before}\nassert {probe.text}")
     tolerance = {k: evaluate(probe.outside, v) for k, v in probe.tolerance.items()}
 
     def judge(output: bytes) -> Match:
@@ -102,10 +99,22 @@ def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) ->
                 return Match("", f"not a pair: {got!r:.80}")
             match = compare_value(*pair, policy, rules)
         else:
-            match = _truth(_holds(probe.op, got, expected, tolerance, policy, rules), probe, got)
+            holds = _holds(probe.op, got, expected, tolerance, policy, rules)
+            match = Match("equal", "") if holds else Match("", f"got {got!r:.80}")
         return match if match.strategy else Match("", f"{match.message} in `assert {probe.text:.120}`")
 
+    task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
     return Check(json.dumps(task).encode(), judge)
+
+
+def _inside(probe: Probe, statements: str) -> Check:
+    """An assertion that runs in the candidate's process: what that process says is all there is."""
+
+    def judge(output: bytes) -> Match:
+        passed = values.answer(output)["r"] is True
+        return Match("inside", "") if passed else Match("", f"`assert {probe.text:.120}` failed")
+
+    return Check(json.dumps({"before": statements, "expr": "True", "alias": probe.alias}).encode(), judge, inside=True)
 
 
 def _holds(op: str, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare) -> bool:
@@ -138,12 +147,6 @@ def _items(container: Any, item: Any) -> Any:
     if isinstance(container, str):  # substring test
         return [item] if isinstance(item, str) and item in container else []
     return container
-
-
-def _truth(passed: bool, probe: Probe, got: Any = None) -> Match:
-    if passed:
-        return Match("inside" if probe.op == "inside" else "equal", "")
-    return Match("", f"got {got!r:.80}")
 
 
 def _literal(text: str) -> Any:

@@ -63,7 +63,7 @@ class Examiner:
         """The verdict. Never raises for what a candidate or a problem does; BoxError becomes internal_error."""
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.settings.layer)
         start = time.monotonic()
-        for attempt in (1, 2):  # a zygote that was killed is replaced, and its work done once more
+        for _ in range(2):  # a zygote that was killed is replaced, and its work done once more
             try:
                 self._examine(problem, solution, verdict)
                 break

@@ -72,7 +72,7 @@ class Judge:
             first = _Worker(settings)
         except BoxError as error:
             raise JudgeError(
-                f"no sandbox can be used here ({error}). `microcoder doctor` says which layer is missing and what to do; "
+                f"no sandbox can be used here ({error}). `microcoder doctor` says what is missing and what to do; "
                 'sandbox="rlimits" judges without one, for programs that you trust'
             ) from None
         self.sandbox = first.layer

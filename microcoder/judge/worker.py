@@ -82,7 +82,7 @@ def start(settings: Settings, watch: socket.socket | None) -> Examiner:
                 outcome = box.run(b"")
             if outcome.output == b"1\n":
                 return examiner
-            reasons.append(f"{layer}: a trial program gave {outcome.output!r}, status {outcome.status} {outcome.report}")
+            reasons.append(f"{layer}: a trial program ended with {outcome.status}, {outcome.output!r} {outcome.report}")
         except BoxError as error:
             reasons.append(f"{layer}: {error}")
         examiner.close()

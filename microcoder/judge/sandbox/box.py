@@ -72,9 +72,9 @@ class Box:
         self.lock_down()
         given = 0 if self.stdin else program.INPUT
         try:
-            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogateescape")
             self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
-            self.code = compile(source, "solution.py", "exec", dont_inherit=True)
+            self.code = compile(source.removeprefix("\ufeff"), "solution.py", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
             text = f"{type(error).__name__}: {error}"
             wire.send(self.sock, {"compile_error": text[:500]})

@@ -101,8 +101,9 @@ def _landlock() -> Layer:
 
 def _descriptors() -> Layer:
     missing = [name for name in ("memfd_create", "pidfd_open") if not hasattr(os, name)]
-    ok = not missing
-    return Layer("descriptors", ok, "memfd and pidfd" if ok else f"no {missing[0]}", "" if ok else "use Linux 5.3 or later")
+    if missing:
+        return Layer("descriptors", False, f"no {missing[0]}", "use Linux 5.3 or later")
+    return Layer("descriptors", True, "memfd and pidfd")
 
 
 def _schedstat() -> Layer:

@@ -15,6 +15,7 @@ import re
 import sys
 import threading
 import types
+from itertools import zip_longest
 from os import _exit as leave
 from typing import Any
 
@@ -46,9 +47,12 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
 
 
 def open_streams() -> None:
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    """sys.stdin, stdout and stderr on descriptors 0 to 2, and their copies in sys.__stdin__ and so on."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        errors = "backslashreplace" if name == "stderr" else "surrogateescape"
+        stream = open(fd, "r" if fd == 0 else "w", encoding="utf-8", errors=errors, closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def run_stdin(code: types.CodeType, module: types.ModuleType) -> int:
@@ -101,7 +105,7 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
     plain = getattr(function, "__func__", function)
     if any("Node" in str(note) for note in notes.values()) and hasattr(plain, "__code__"):
         order = plain.__code__.co_varnames[int(plain is not function) :]
-        args = [_as_node(a, notes.get(name), scope) for a, name in zip(args, order)]
+        args = [_as_node(a, notes.get(name), scope) for a, name in zip_longest(args, order[: len(args)])]
         kwargs = {k: _as_node(v, notes.get(k), scope) for k, v in kwargs.items()}
     result = function(*args, **kwargs)
     if "Node" in str(notes.get("return")):

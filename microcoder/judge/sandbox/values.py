@@ -166,7 +166,7 @@ def decode(data: Any, depth: int = 0) -> Any:
         if tag == "a":
             return Array(items)
         if tag == "d":
-            return {k: v for k, v in items}
+            return dict(items)
     except (TypeError, ValueError, KeyError, IndexError):
         pass
     return Opaque("malformed value")

@@ -31,11 +31,13 @@ def receive(sock: socket.socket, max_fds: int = 0) -> tuple[Any, list[int]]:
                 fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
     else:
         header = sock.recv(LENGTH.size)
-    header += exactly(sock, LENGTH.size - len(header), started=bool(header))
-    return json.loads(exactly(sock, *LENGTH.unpack(header), started=True)), list(fds)
+    header += exactly(sock, LENGTH.size - len(header))
+    (size,) = LENGTH.unpack(header)
+    return json.loads(exactly(sock, size)), list(fds)
 
 
-def exactly(sock: socket.socket, size: int, started: bool = False) -> bytes:
+def exactly(sock: socket.socket, size: int) -> bytes:
+    """So many bytes. EOFError if the other side is gone."""
     parts = []
     while size > 0:
         part = sock.recv(min(size, 1 << 20))
