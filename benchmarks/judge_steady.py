@@ -17,10 +17,9 @@ import random
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +36,17 @@ PARTS = ("soak", "loaded", "killed")
 ROOM = {"main_mb": (0.03, 2.0), "others_mb": (0.05, 4.0), "temp_files": (0.0, 2.0)}
 
 
-def judged(judge: Judge, candidates: Iterable[Candidate]) -> list[dict[str, str]]:
-    """Judge them all; what was lost or differs from the truth comes back."""
+def judged(
+    judge: Judge, candidates: Iterable[Candidate], after: Callable[[int], None] | None = None
+) -> list[dict[str, str]]:
+    """Judge them all, calling `after` with the count after each; what was lost or is not the truth comes back."""
     known = {c.id: c for c in candidates}
     wrong, seen = [], set()
     for solution, verdict in judge.map((c.problem, c.solution) for c in known.values()):
         c = known[solution.id]
         seen.add(c.id)
+        if after is not None:
+            after(len(seen))
         if verdict.verdict != c.truth:
             wrong.append({"id": c.id, "group": c.group, "truth": c.truth, "said": verdict.verdict,
                           "message": verdict.message})  # fmt: skip
@@ -114,35 +117,35 @@ def loaded(count: int, peer: arms.Peer, peer_count: int) -> dict[str, Any]:
     return result
 
 
-def killed(verdicts: int, seed: int) -> dict[str, Any]:
-    """A kill about every 0.15 s, of a worker or a zygote picked at random."""
-    rng, stop, hits = random.Random(seed), threading.Event(), Counter[str]()
+def killed(verdicts: int, seed: int, every: int) -> dict[str, Any]:
+    """After every few verdicts SIGKILL to a worker or zygote picked at random, once the last victim is replaced: a
+    candidate whose worker dies twice is an internal_error by design, and this asks about single deaths."""
+    rng, hits = random.Random(seed), Counter[str]()
+    known = {c.id: c for c in tiny.stream(verdicts, seed, first=10**6)}
+    due = every
 
-    def hunt() -> None:
-        while not stop.wait(rng.uniform(0.05, 0.25)):
-            prey = processes.trusted()
-            if not prey:
-                continue
-            victim = rng.choice(sorted(prey, key=lambda p: p.pid))
-            try:
-                kind = "child" if victim.ppid() == os.getpid() else "grandchild"
-                victim.kill()
-                hits[kind] += 1
-            except psutil.Error:
-                pass
+    def kill(done: int) -> None:
+        nonlocal due
+        if done < due or not processes.settled(arms.WORKERS):
+            return
+        due = done + rng.randint(every // 2, 3 * every // 2)
+        victim = rng.choice(sorted(processes.trusted(), key=lambda p: p.pid))
+        try:
+            kind = "child" if victim.ppid() == os.getpid() else "grandchild"
+            victim.kill()
+            hits[kind] += 1
+        except psutil.Error:
+            pass  # it ended by itself just now
 
-    print(f"\nkilled: {verdicts} verdicts while workers and zygotes are killed")
-    hunter = threading.Thread(target=hunt, daemon=True)
+    print(f"\nkilled: {verdicts} verdicts, a worker or zygote killed after about every {every}")
     with Judge(workers=arms.WORKERS) as judge:
-        hunter.start()
         started = time.perf_counter()
-        wrong = judged(judge, tiny.stream(verdicts, seed, first=10**6))
+        wrong = judged(judge, known.values(), kill)
         wall = time.perf_counter() - started
-        stop.set()
-        hunter.join()
     time.sleep(0.2)
     left = processes.sample()["processes"] - 1
-    print(f"{hits.total()} kills {dict(hits)} in {wall:.1f} s; lost or wrong: {len(wrong)}; left behind: {left:.0f}")
+    said = dict(Counter(w["said"] for w in wrong))
+    print(f"{hits.total()} kills {dict(hits)} in {wall:.1f} s; lost or wrong: {len(wrong)} {said}; left: {left:.0f}")
     for w in wrong[:20]:
         print(f"    {w}")
     return {"kills": dict(hits), "wall_s": wall, "wrong": wrong, "left": left, "ok": not wrong and not left}
@@ -155,6 +158,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1000, help="verdicts between two samples")
     parser.add_argument("--candidates", type=int, default=64, help="of the loaded part")
     parser.add_argument("--kill-verdicts", type=int, default=500)
+    parser.add_argument("--kill-every", type=int, default=10, help="verdicts between two kills, about")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PATH", help="livecodebench's checkout")
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--peer-candidates", type=int, default=8, help="programs the peer judges in the loaded part")
@@ -171,7 +175,7 @@ def main() -> None:
     if "loaded" in parts:
         report["loaded"] = loaded(options.candidates, peer, options.peer_candidates)
     if "killed" in parts:
-        report["killed"] = killed(options.kill_verdicts, options.seed)
+        report["killed"] = killed(options.kill_verdicts, options.seed, options.kill_every)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     failed = [name for name, part in report.items() if not part["ok"]]

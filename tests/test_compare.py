@@ -1,4 +1,4 @@
-"""The comparison of outputs: what each policy accepts and by which strategy, what none may accept, and hostile output."""
+"""The comparison of outputs: what each policy accepts and how, what none may accept, and hostile output."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import ast
 import json
 import math
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from microcoder.judge.compare import STRATEGIES, Match, compare_text, compare_value, weakest
@@ -143,7 +144,7 @@ ROBUST_TEXT = [
     ('"a b"', "'a b'", "literal"),
     ('"a\\nb"', "'a\\x0ab'", "literal"),
     ('"\\ud83d\\ude00"', "'\U0001f600'", "literal"),
-    ("[[1,\n2],\n[3]]", "[[1, 2], [3]]", "literal"),
+    ("[[1,\n2],\n[3]]", "[[1,2],[3]]", "literal"),
     ("[]", "()", "literal"),
     ("None", "null", "literal"),
     ("[1, 2]", "[1 2]", ""),
@@ -163,7 +164,8 @@ ROBUST_TEXT = [
     ("['a']", "[a]", ""),
     ("a", "'a'", ""),
     ("'1'", "1", ""),
-    ("['a b']", "['a  b']", ""),
+    ("['a b']", "['a  b']", "tokens"),  # the amount of space counts only where the problem says so
+    ("['a,b']", "['a, b']", ""),
     ("['a']", "['A']", ""),
     ("[1000]", "[1_000]", ""),
     ("[16]", "[0x10]", ""),
@@ -354,7 +356,7 @@ ROBUST_VALUES = [
     ({1, 2}, frozenset({2, 1}), "equal", False),
     ({"a": [1], "b": 2}, {"b": 2, "a": [1]}, "equal", False),
     (math.inf, math.inf, "equal", False),
-    (10**5000, 10**5000, "equal", False),
+    ([10**5000], [10**5000], "equal", False),
     ([[1, 2], [3]], [[1, 2], [3]], "equal", False),
     ([1, "a", None, [2.5]], [1, "a", None, [2.5]], "equal", False),
     ([1, 2], (1, 2), "sequence", False),
@@ -372,7 +374,7 @@ ROBUST_VALUES = [
     (1e6, 1e6 + 0.5, "numbers", False),
     (1 + 1j, 1 + 1.0000000001j, "numbers", False),
     ((0.3, 1), [0.1 + 0.2, 1], "numbers", False),
-    (1.0, 10**400, "", False),
+    ([1.0], [10**400], "", False),
     (5, 5.0000000001, "", False),
     (5, 6, "", False),
     (2**53 + 1, float(2**53), "", False),
@@ -534,7 +536,10 @@ def test_every_strategy_is_reached_by_the_tables_above() -> None:
     assert reached - {""} == set(STRATEGIES)
 
 
-# Properties.
+# Properties. A busy machine is no failure of theirs.
+
+steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(steady, max_examples=300)
 
 SPACES = st.sampled_from([b" ", b"\n", b"  ", b" \n", b"\r\n", b"\t"])
 NUMERALS = st.one_of(
@@ -545,7 +550,9 @@ NUMERALS = st.one_of(
     st.sampled_from(["007", "00", "inf", "nan", "Infinity", "1_000", "0x10", "-inf", "sNaN", "1000"]),
 )
 WORDS = st.sampled_from(["YES", "no", "Yes", "True", "abc", "[1,", "2]", "[1,2]", "'a'", '"a"', "{", "a=b"])
-TOKENS = st.one_of(NUMERALS, WORDS, st.text(min_size=1, max_size=5)).map(lambda s: s.encode("utf-8", "replace"))
+TOKENS = st.one_of(NUMERALS, WORDS, st.text("aZ09.-é\u00a0\x1c\u0663_", min_size=1, max_size=5)).map(
+    lambda s: s.encode("utf-8", "replace")
+)
 
 
 @st.composite
@@ -556,19 +563,21 @@ def texts(draw: st.DrawFn) -> bytes:
     return b"".join(parts)
 
 
-def _near(draw: st.DrawFn, original: bytes) -> bytes:
-    """The text with some tokens and spaces replaced: a pair that is worth comparing."""
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[bytes, bytes]:
+    """A text, and that text with some tokens and spaces replaced: a pair that is worth comparing."""
+    original = draw(texts())
     tokens = original.split()
     for index in range(len(tokens)):
         if draw(st.integers(0, 4)) == 0:
             tokens[index] = draw(TOKENS)
-    return draw(SPACES).join(tokens)
+    return original, draw(SPACES).join(tokens)
 
 
-pairs = st.composite(lambda draw: (lambda first: (first, _near(draw, first)))(draw(texts())))
 rules = st.builds(Compare, lines=st.booleans(), unordered=st.booleans())
 
 
+@steady
 @given(st.one_of(st.binary(max_size=200), texts()), rules, st.sampled_from(POLICIES))
 def test_any_text_equals_itself_and_itself_without_trailing_space(data: bytes, rule: Compare, policy: str) -> None:
     assert compare_text(data, data, policy, rule).strategy == "bytes"
@@ -576,6 +585,7 @@ def test_any_text_equals_itself_and_itself_without_trailing_space(data: bytes, r
     assert compare_text(data, data, policy, Compare(validator_flags="")).strategy == "icpc"
 
 
+@steady
 @given(st.lists(st.integers(), min_size=1, max_size=30), st.data())
 def test_robust_accepts_no_other_integer(numbers: list[int], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(numbers) - 1))
@@ -586,6 +596,7 @@ def test_robust_accepts_no_other_integer(numbers: list[int], data: st.DataObject
     assert value(wrong, numbers).strategy == ""
 
 
+@steady
 @given(st.lists(st.integers(), min_size=2, max_size=30, unique=True), st.randoms(use_true_random=False))
 def test_robust_accepts_no_permutation_of_integers(numbers: list[int], rng: random.Random) -> None:
     shuffled = rng.sample(numbers, len(numbers))
@@ -599,6 +610,7 @@ def test_robust_accepts_no_permutation_of_integers(numbers: list[int], rng: rand
 OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true", "possible": "impossible", "valid": "invalid"}
 
 
+@steady
 @given(
     st.lists(st.sampled_from(sorted(OPPOSITE)), min_size=1, max_size=10),
     st.sampled_from([str.upper, str.lower, str.title]),
@@ -624,7 +636,7 @@ def _decimal_spellings(token: bytes) -> bool:
     return not same_token(token, token, 0.0)
 
 
-@settings(max_examples=400)
+@thorough
 @given(pairs())
 @example((b"5 x", b"5\n x"))
 @example((b"007", b"7"))
@@ -638,6 +650,7 @@ def test_what_exact_accepts_robust_accepts_but_for_the_named_spellings(pair: tup
         assert compare_text(got, expected, "robust", PLAIN).strategy
 
 
+@steady
 @given(pairs())
 def test_what_robust_accepts_paper_accepts_by_the_same_strategy(pair: tuple[bytes, bytes]) -> None:
     robust, paper = (compare_text(pair[1], pair[0], policy, PLAIN) for policy in ("robust", "paper"))
@@ -659,7 +672,7 @@ def _livecodebench(got: str, expected: str) -> bool:
     return True
 
 
-@settings(max_examples=300)
+@thorough
 @given(pairs())
 def test_exact_agrees_with_the_rule_written_naively(pair: tuple[bytes, bytes]) -> None:
     expected, got = pair
@@ -667,11 +680,10 @@ def test_exact_agrees_with_the_rule_written_naively(pair: tuple[bytes, bytes]) -
     assert bool(compare_text(got, expected, "exact", PLAIN).strategy) == naive
 
 
+@steady
 @given(NUMERALS, NUMERALS, st.sampled_from([0.0, 1e-9, 1e-6, 0.5]))
 def test_numbers_agree_with_decimal_arithmetic(got: str, expected: str, tolerance: float) -> None:
     plain = r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
-    import re
-
     if not re.fullmatch(plain, got) or not re.fullmatch(plain, expected):
         assert not same_token(got.encode(), expected.encode(), tolerance)
         return
@@ -682,6 +694,7 @@ def test_numbers_agree_with_decimal_arithmetic(got: str, expected: str, toleranc
     assert same_token(got.encode(), expected.encode(), tolerance) == (a == b or (approximate and gap <= bound))
 
 
+@steady
 @given(st.lists(st.tuples(NUMERALS, NUMERALS), min_size=1, max_size=5), st.sampled_from([0.0, 1e-6, 1.0]))
 def test_the_quick_path_for_floats_accepts_nothing_that_the_slow_one_refuses(
     tokens: list[tuple[str, str]], tolerance: float
@@ -725,6 +738,7 @@ def _typed(item: Any) -> Any:
     return item
 
 
+@steady
 @given(NESTED)
 def test_a_python_literal_equals_itself_in_other_spacing(item: Any) -> None:
     wrapped = [item]
@@ -732,6 +746,7 @@ def test_a_python_literal_equals_itself_in_other_spacing(item: Any) -> None:
     assert text(spaced, repr(wrapped)).strategy == "literal" or spaced.split() == repr(wrapped).split()
 
 
+@steady
 @given(JSONABLE)
 def test_json_and_python_spell_the_same_value(item: Any) -> None:
     assert text(repr([item]), json.dumps([item])).strategy
@@ -739,7 +754,7 @@ def test_json_and_python_spell_the_same_value(item: Any) -> None:
     assert value([item], json.loads(json.dumps([item])), from_json=True).strategy == "equal"
 
 
-@settings(max_examples=300)
+@thorough
 @given(NESTED, NESTED)
 def test_literals_of_different_values_are_refused(first: Any, second: Any) -> None:
     a, b = repr([first]), repr([second])
@@ -748,6 +763,7 @@ def test_literals_of_different_values_are_refused(first: Any, second: Any) -> No
         assert _typed([first]) == _typed([second])
 
 
+@steady
 @given(NESTED, NESTED)
 def test_robust_values_without_tolerance_are_equal_but_for_list_and_tuple(first: Any, second: Any) -> None:
     def listed(item: Any) -> Any:
@@ -759,6 +775,7 @@ def test_robust_values_without_tolerance_are_equal_but_for_list_and_tuple(first:
     assert value(first, first).strategy == "equal"
 
 
+@steady
 @given(st.lists(NESTED, max_size=6), st.randoms(use_true_random=False))
 def test_unordered_accepts_every_permutation_of_anything(items: list[Any], rng: random.Random) -> None:
     assert value(rng.sample(items, len(items)), items, unordered=True).strategy
@@ -770,30 +787,31 @@ def test_unordered_accepts_every_permutation_of_anything(items: list[Any], rng: 
 MB16 = 16_000_000
 
 
-def _hostile() -> Iterator[tuple[str, bytes, bytes]]:
-    yield "open brackets", b"[" * MB16, b"[1, 2]"
-    yield "open brackets for a long list", b"[" * MB16, b"[" + b"1," * (MB16 // 2) + b"]"
-    yield "nested braces", b'{"a":' * (MB16 // 5), b'{"a": 1}'
-    yield "quotes", b"'" * MB16, b"['a', 'b']"
-    yield "backslashes", b"['" + b"\\" * MB16, b"['a', 'b']"
-    yield "digits for an integer", b"9" * MB16, b"5"
-    yield "digits for as many digits", b"9" * MB16, b"9" * (MB16 - 1) + b"8"
-    yield "digits for a float", b"9" * MB16, b"5.5"
-    yield "digits after the point", b"5." + b"0" * (MB16 - 1) + b"1", b"5"
-    yield "digits in a list", b"[" + b"9" * MB16 + b"]", b"[5]"
-    yield "an endless exponent", b"1e" + b"9" * MB16, b"1.5"
-    yield "huge exponents", b"1e999999999 " * 1_000_000, b"1.5 " * 1_000_000
-    yield "huge exponents for an integer", b"1e999999999", b"1" + b"0" * 1000
-    yield "tiny exponents", b"1e-999999999 " * 1_000_000, b"1 " * 1_000_000
-    yield "blank lines", b"\n" * MB16 + b"x", b"y"
-    yield "one word per line", b"YES\n" * (MB16 // 4), b"NO\n" * (MB16 // 4)
-    yield "zero bytes", b"\0" * MB16, b"0"
-    yield "not UTF-8", b"\xff" * MB16, b"0"
+HOSTILE: dict[str, Callable[[], tuple[bytes, bytes]]] = {  # got, expected
+    "open brackets": lambda: (b"[" * MB16, b"[1, 2]"),
+    "open brackets for a long list": lambda: (b"[" * MB16, b"[" + b"1," * (MB16 // 2) + b"]"),
+    "nested braces": lambda: (b'{"a":' * (MB16 // 5), b'{"a": 1}'),
+    "quotes": lambda: (b"'" * MB16, b"['a', 'b']"),
+    "backslashes": lambda: (b"['" + b"\\" * MB16, b"['a', 'b']"),
+    "digits for an integer": lambda: (b"9" * MB16, b"5"),
+    "digits for as many digits": lambda: (b"9" * MB16, b"9" * (MB16 - 1) + b"8"),
+    "digits for a float": lambda: (b"9" * MB16, b"5.5"),
+    "digits after the point": lambda: (b"5." + b"0" * (MB16 - 1) + b"1", b"6"),
+    "digits in a list": lambda: (b"[" + b"9" * MB16 + b"]", b"[5]"),
+    "an endless exponent": lambda: (b"1e" + b"9" * MB16, b"1.5"),
+    "huge exponents": lambda: (b"1e999999999 " * 1_000_000, b"1.5 " * 1_000_000),
+    "huge exponents for an integer": lambda: (b"1e999999999", b"1" + b"0" * 1000),
+    "tiny exponents": lambda: (b"1e-999999999 " * 1_000_000, b"1 " * 1_000_000),
+    "blank lines": lambda: (b"\n" * MB16 + b"x", b"y"),
+    "one word per line": lambda: (b"YES\n" * (MB16 // 4), b"NO\n" * (MB16 // 4)),
+    "zero bytes": lambda: (b"\0" * MB16, b"0"),
+    "not UTF-8": lambda: (b"\xff" * MB16, b"0"),
+}
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in _hostile()])
+@pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_output_is_refused_by_every_policy(name: str) -> None:
-    got, expected = next((got, expected) for other, got, expected in _hostile() if other == name)
+    got, expected = HOSTILE[name]()
     for policy in POLICIES:
         assert compare_text(got, expected, policy, PLAIN).strategy == ""
     for rule in (Compare(lines=True), Compare(unordered=True), Compare(validator_flags="float_tolerance 1e-6")):
@@ -804,6 +822,7 @@ def test_an_integer_of_16_mb_is_compared_exactly() -> None:
     digits = b"7" * MB16
     assert text(digits + b".0", digits).strategy == "numbers"
     assert text(digits + b".0", digits[:-1] + b"8").strategy == ""
+    assert text(b"5." + b"0" * MB16 + b"1", b"5").strategy == ""
 
 
 def test_millions_of_equal_tokens_in_other_lines_are_accepted() -> None:
@@ -843,9 +862,8 @@ def test_huge_integers_are_compared_without_writing_them_in_decimal() -> None:
         assert value(huge, 1.5, policy).strategy == ""
         assert value([huge], [huge + 1], policy).strategy == ""
         assert value({huge: 1}, {"1": 1}, policy, from_json=True).strategy == ""
-        assert value([huge, 1], [1, huge], policy, unordered=True).strategy == (
-            "" if policy == "exact" else "unordered"
-        )
+        swapped = value([huge, 1], [1, huge], policy, unordered=True).strategy
+        assert swapped == ("" if policy == "exact" else "unordered")
 
 
 def test_the_verdict_words_come_in_lower_case() -> None:

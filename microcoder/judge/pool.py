@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import os
 import queue
+import select
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from ..schema import POLICIES, Problem, Solution, Verdict
@@ -20,9 +23,14 @@ from .examine import Settings
 from .worker import receive, send
 
 LAYERS = ("auto", "full", "landlock", "rlimits")
+OWN_CPU_SECONDS = 120.0  # what a worker may use for one candidate; comparing 16 MB takes about one
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd})"
+_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd}, {pid})"
 _Item = tuple["Future[Verdict]", Problem, Solution]
+
+
+class TooLong(Exception):
+    """A worker is stuck in its own work."""
 
 
 class JudgeError(Exception):
@@ -67,23 +75,23 @@ class Judge:
         self._closed = self._cancelled = False
         self._busy: set[_Worker] = set()
         self._lock = threading.Lock()
-        # The first worker finds out which sandbox works here; the others are told.
+        self._settings = settings
+        # A worker lives as long as the thread that started it. The first finds out which sandbox works here.
+        layer: Future[str] = Future()
+        self._threads = [
+            threading.Thread(target=self._serve, args=(layer if n == 0 else None,), daemon=True, name=f"judge-{n}")
+            for n in range(self.workers)
+        ]
+        self._threads[0].start()
         try:
-            first = _Worker(settings)
+            self.sandbox = layer.result()
         except BoxError as error:
             raise JudgeError(
                 f"no sandbox can be used here ({error}). `microcoder doctor` says what is missing and what to do; "
                 'sandbox="rlimits" judges without one, for programs that you trust'
             ) from None
-        self.sandbox = first.layer
-        self._settings = Settings(
-            policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, first.layer
-        )
-        self._threads = [
-            threading.Thread(target=self._serve, args=(first if n == 0 else None,), daemon=True, name=f"judge-{n}")
-            for n in range(self.workers)
-        ]
-        for thread in self._threads:
+        self._settings = replace(settings, layer=self.sandbox)
+        for thread in self._threads[1:]:
             thread.start()
 
     def check(self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None) -> Verdict:
@@ -168,8 +176,17 @@ class Judge:
             if item is not None:
                 item[0].cancel()
 
-    def _serve(self, worker: _Worker | None) -> None:
+    def _serve(self, layer: Future[str] | None) -> None:
         """One thread per worker process: hand it a candidate, wait, hand on the verdict."""
+        try:
+            worker: _Worker | None = _Worker(self._settings)
+        except BoxError as error:
+            if layer is not None:
+                layer.set_exception(error)
+                return
+            worker = None  # tried again with the first candidate
+        if layer is not None and worker is not None:
+            layer.set_result(worker.layer)
         try:
             while True:
                 item: _Item | None = self._waiting.get()
@@ -192,13 +209,19 @@ class Judge:
                 worker = worker or _Worker(self._settings)
                 with self._occupied(worker):
                     return worker.judge(problem, solution), worker
+            except TooLong:
+                if worker is not None:
+                    worker.close()
+                worker = None
+                reason = f"it used over {OWN_CPU_SECONDS:.0f} s of CPU to compare"
+                break
             except (EOFError, OSError, BoxError) as error:
                 reason = f"{type(error).__name__} {error}".strip()
                 if worker is not None:
                     worker.close()
                 worker = None
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.sandbox)
-        verdict.message = f"the worker died twice on this candidate ({reason})"
+        verdict.message = f"the judge failed on this candidate: {reason}"
         return verdict, None
 
     @contextlib.contextmanager
@@ -220,7 +243,7 @@ class _Worker:
 
     def __init__(self, settings: Settings) -> None:
         self.sock, theirs = socket.socketpair()
-        start = _START.format(root=_ROOT, fd=theirs.fileno())
+        start = _START.format(root=_ROOT, fd=theirs.fileno(), pid=os.getpid())
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-P", "-X", "utf8", "-c", start],
             pass_fds=[theirs.fileno()],
@@ -242,11 +265,26 @@ class _Worker:
             self.close()
             raise answer
         self.layer: str = answer
+        self.poll = select.poll()
+        self.poll.register(self.sock, select.POLLIN)
 
     def judge(self, problem: Problem, solution: Solution) -> Verdict:
+        """The verdict; TooLong if the worker itself, not the candidate, uses CPU without end."""
         send(self.sock, (problem, solution))
+        before = self.cpu()
+        while not self.poll.poll(5000):
+            if self.cpu() - before > OWN_CPU_SECONDS:
+                self.process.kill()
+                raise TooLong
         verdict: Verdict = receive(self.sock)
         return verdict
+
+    def cpu(self) -> float:
+        """CPU seconds of the worker process; it sleeps while a candidate runs, so this is its own work."""
+        try:
+            return time.clock_gettime((~self.process.pid << 3) | 2)
+        except OSError:
+            return 0.0
 
     def abandon(self) -> None:
         """Whoever waits for this worker's answer gets none."""

@@ -1,13 +1,10 @@
 """A worker: the trusted process that judges one candidate after another. It holds the expected outputs.
 
-Started by the pool through exec; the two talk in pickles over a socket, both being trusted. When the pool is gone the
-worker sees the end of the socket, kills its box and leaves.
+Started by the pool through exec; the two talk in pickles over a socket, both being trusted. When the pool closes the
+socket the worker ends its box and leaves; when the pool's process dies, the kernel ends the worker and all below it.
 """
 
-import os
 import pickle
-import select
-import signal
 import socket
 import struct
 import sys
@@ -18,6 +15,7 @@ from typing import Any
 from ..schema import Verdict
 from .boxes import Abandoned, Box, BoxError, Limits
 from .examine import Examiner, Settings
+from .sandbox import kernel
 
 _LENGTH = struct.Struct("!Q")
 
@@ -44,10 +42,10 @@ def _exactly(sock: socket.socket, size: int) -> bytearray:
     return data
 
 
-def main(fd: int) -> None:
+def main(fd: int, parent: int) -> None:
+    kernel.die_with_parent(parent)
     sock = socket.socket(fileno=fd)
     sys.set_int_max_str_digits(0)  # expected values may be long numbers
-    parent = os.getppid()
     settings: Settings = receive(sock)
     try:
         examiner = start(settings, sock)
@@ -56,7 +54,7 @@ def main(fd: int) -> None:
         return
     send(sock, examiner.settings.layer)
     try:
-        while _request_waits(sock, parent):
+        while True:
             problem, solution = receive(sock)
             try:
                 verdict = examiner.examine(problem, solution)
@@ -87,18 +85,3 @@ def start(settings: Settings, watch: socket.socket | None) -> Examiner:
             reasons.append(f"{layer}: {error}")
         examiner.close()
     raise BoxError("; ".join(reasons))
-
-
-def _request_waits(sock: socket.socket, parent: int) -> bool:
-    """Wait for a request. A fork of the pool's process may hold the socket open, so the parent is looked at too."""
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    while not poll.poll(5000):
-        if os.getppid() != parent:
-            return False
-    return True
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    main(int(sys.argv[1]))

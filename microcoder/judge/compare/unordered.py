@@ -27,7 +27,8 @@ def same_lines(got: bytes, expected: bytes, tokens: _LineRule) -> bool:
     g, e = _lines(got), _lines(expected)
     if len(g) != len(e):
         return False
-    if same_counts(g, e) or _same_bag(map(_line_key, g), map(_line_key, e)):
+    counts = Counter(g), Counter(e)
+    if dict.__eq__(*counts) or _same_bag(*([(_line_key(line), n) for line, n in c.items()] for c in counts)):
         return True
     if len(e) > _FEW or not any(is_approximate(token) for token in expected.split()):
         return False
@@ -42,7 +43,7 @@ def same_elements(got: Any, expected: Any, allowed: frozenset[str], tolerance: f
     kinds = set(map(type, got)) | set(map(type, expected))
     if kinds in ({int}, {str}):
         return sorted(got) == sorted(expected)  # the usual case, quickly
-    if _same_bag((key(item, from_json=from_json) for item in got), (key(i, from_json=from_json) for i in expected)):
+    if _same_bag(*(((key(item, from_json=from_json), 1) for item in side) for side in (got, expected))):
         return True
     if len(expected) > _FEW or not _has_float(expected):
         return False
@@ -64,13 +65,15 @@ def _line_key(line: bytes) -> tuple[object, ...]:
     return tuple(canonical(token) or token for token in line.split())
 
 
-def _same_bag(got: Iterable[T], expected: Iterable[T]) -> bool:
-    """Whether two collections of the same length hold the same things."""
-    left = Counter(expected)
-    for item in got:
-        if left.get(item, 0) == 0:
+def _same_bag(got: Iterable[tuple[T, int]], expected: Iterable[tuple[T, int]]) -> bool:
+    """Whether two collections of the same length hold the same things; each comes with how often it is there."""
+    left: dict[T, int] = {}
+    for item, times in expected:
+        left[item] = left.get(item, 0) + times
+    for item, times in got:
+        if left.get(item, 0) < times:
             return False
-        left[item] -= 1
+        left[item] -= times
     return True
 
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import signal
 import sys
 from typing import Any
 
@@ -111,6 +112,14 @@ def drop_capabilities() -> None:
 
 def prctl(option: int, value: int) -> None:
     _checked("prctl", libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0))
+
+
+def die_with_parent(parent: int) -> None:
+    """Have this process killed when the thread that started it ends, however that ends."""
+    if LINUX:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before the call
+            os._exit(1)
 
 
 def close_from(lowest: int) -> None:

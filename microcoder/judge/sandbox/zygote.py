@@ -26,7 +26,7 @@ THREAD_STACK = 64 << 20
 
 
 def main(fd: int, layer: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the judge's to handle; it closes the socket
+    parent = os.getppid()
     sock = socket.socket(fileno=fd)
     try:
         if layer == "full":
@@ -34,6 +34,7 @@ def main(fd: int, layer: str) -> None:
             root.build()
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        kernel.die_with_parent(parent)  # after the change of user namespace, which clears it
     except OSError as error:
         wire.send(sock, {"error": str(error)})
         return
