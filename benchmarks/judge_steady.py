@@ -86,6 +86,11 @@ def steady(name: str, values: list[float]) -> bool:
     return late <= early * (1 + part) + absolute
 
 
+def running() -> int:
+    """Processes that want a core right now, besides this one."""
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0]) - 1
+
+
 def loaded(count: int, peer: arms.Peer, peer_count: int) -> dict[str, Any]:
     candidates = tiny.heavy(count)
     burners = [c for c in candidates if c.group == "burn 0.6 s"][:peer_count]
@@ -95,9 +100,12 @@ def loaded(count: int, peer: arms.Peer, peer_count: int) -> dict[str, Any]:
     print(f"\nloaded: {len(candidates)} candidates idle, then beside {busy} busy processes")
     for state in ("idle", "loaded"):
         number = busy if state == "loaded" else 0
-        crowd = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+        # A session each: Linux shares cores between sessions first, so a crowd in one session would be hardly felt.
+        spin = [sys.executable, "-c", "while True: pass"]
+        crowd = [subprocess.Popen(spin, start_new_session=True) for _ in range(number)]
         try:
             time.sleep(0.5)
+            others = running()  # an "idle" host that is not idle would make the comparison worthless
             started = time.perf_counter()
             with Judge(workers=arms.WORKERS) as judge:
                 wrong = judged(judge, candidates)
@@ -108,8 +116,8 @@ def loaded(count: int, peer: arms.Peer, peer_count: int) -> dict[str, Any]:
                 process.kill()
                 process.wait()
         false = sum(not ok for ok in accepted.values())
-        result[state] = {"wall_s": wall, "wrong": wrong, "peer_false": false}
-        print(f"{state:>8}: microcoder {len(wrong)} wrong of {len(candidates)} in {wall:.1f} s; "
+        result[state] = {"wall_s": wall, "wrong": wrong, "peer_false": false, "running": others}
+        print(f"{state:>8} ({others} running): microcoder {len(wrong)} wrong of {len(candidates)} in {wall:.1f} s; "
               f"{peer.label} {false} false rejections of {len(burners)}", flush=True)  # fmt: skip
         for w in wrong:
             print(f"          {w}")

@@ -113,13 +113,18 @@ class World:
             self.heard.append(name)
 
 
+def let_through(folder: Path, factory: pytest.TempPathFactory) -> None:
+    """Whoever the candidates run as could go there: permissions are not what protects it. Adds bits, takes none."""
+    base = factory.getbasetemp()
+    for path in (folder, base, base.parent):
+        if path.stat().st_uid == os.getuid():
+            path.chmod(path.stat().st_mode & 0o7777 | 0o011)
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     work = tmp_path_factory.mktemp("outside")
-    reach = work
-    while reach != reach.parent and reach.stat().st_uid == os.getuid():  # whoever the candidates run as could look
-        reach.chmod(0o755)
-        reach = reach.parent
+    let_through(work, tmp_path_factory)
     outside = work / "witness.txt"
     (work / "answers.jsonl").write_text('{"output": "zq81-kappa-5530"}\n{"output": "vt27-omega-9164"}\n')
     home = Path(os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
@@ -128,8 +133,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     witness = home / f".microcoder-witness-{os.getpid()}"
     for path in (outside, witness):
         path.write_text(WITNESS)
-        path.chmod(0o666)  # its permissions are not what protects it
-    victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+        path.chmod(0o666)
+    # It ends with this process, however that ends: nothing else holds the other end of its standard input.
+    victim = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     world = World({}, witness, outside, victim)
     abstract = f"microcoder-{os.getpid()}"
     tcp = world.listen("tcp", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
@@ -149,7 +155,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield world
     finally:
         victim.kill()
-        victim.wait()
+        victim.communicate()
         for sock in world.sockets:
             sock.close()
         witness.unlink(missing_ok=True)
@@ -208,7 +214,7 @@ def layers() -> list[str]:
 @pytest.fixture(scope="module", params=layers())
 def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     scratch = tmp_path_factory.mktemp("scratch")
-    scratch.chmod(0o711)
+    let_through(scratch, tmp_path_factory)
     # Orphans come to us instead of the machine's first process, so that `descendants` would see a daemon.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     patch = pytest.MonkeyPatch()
@@ -228,7 +234,8 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
     finally:
         judge.close(cancel=True)
         patch.undo()
-    assert descendants(os.getpid()) == {world.victim.pid}, "something lives on after the judge was closed"
+    left = {pid: read(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid()) - {world.victim.pid}}
+    assert left == {}, "something lives on after the judge was closed"
     assert os.listdir(scratch) == [], "files are left after the judge was closed"
 
 
@@ -299,7 +306,7 @@ def test_listeners_on_this_machine_heard_nothing(table: Table, world: World) -> 
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.bare])
 def test_attack_works_where_nothing_stops_it(world: World, attack: Attack) -> None:
     """Else the sandbox would get credit for an attack that cannot work anywhere."""
-    heard = len(world.heard)
+    heard, family = len(world.heard), descendants(os.getpid())
     case = attack.problem.tests[0]
     try:
         code = [sys.executable, "-c", world.fill(attack.code or "")]
@@ -308,6 +315,8 @@ def test_attack_works_where_nothing_stops_it(world: World, attack: Attack) -> No
     finally:
         time.sleep(0.1)
         del world.heard[heard:]
+        for pid in descendants(os.getpid()) - family:  # what it left came to us (see `table`)
+            os.waitpid(pid, 0)
 
 
 def test_there_are_enough_attacks_and_none_expects_to_be_accepted() -> None:
@@ -325,12 +334,12 @@ def test_the_table_holds_for_an_ordinary_user(tmp_path_factory: pytest.TempPathF
     if python is None:
         pytest.skip("no interpreter of this version can be reached by the user nobody")
     home = tmp_path_factory.mktemp("nobody")
-    for folder in (home, home.parent, home.parent.parent):
-        folder.chmod(0o755)
+    let_through(home, tmp_path_factory)
     os.chown(home, NOBODY, NOBODY)
     paths = [str(Path(__file__).parent.parent), *(p for p in sys.path if p.endswith("site-packages"))]
+    options = ["-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "--basetemp", str(home / "t")]
     done = subprocess.run(
-        [python, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", "--basetemp", str(home / "t"), __file__],
+        [python, "-m", "pytest", *options, __file__],
         user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, capture_output=True, text=True,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1",
              "MICROCODER_ATTACK_LAYERS": "full"},
@@ -340,8 +349,8 @@ def test_the_table_holds_for_an_ordinary_user(tmp_path_factory: pytest.TempPathF
 
 def interpreter_for_nobody() -> str | None:
     """This interpreter, or the system's of the same version if this one lies where nobody cannot go."""
-    wanted = "%d.%d" % sys.version_info[:2]
-    test = f"import sys, pytest; sys.exit('%d.%d' % sys.version_info[:2] != {wanted!r})"
+    wanted = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    test = f"import sys, pytest; sys.exit(not sys.version.startswith({wanted + '.'!r}))"
     paths = ":".join(p for p in sys.path if p.endswith("site-packages"))
     for python in (sys.executable, f"/usr/bin/python{wanted}", "/usr/local/bin/python3", "/usr/bin/python3"):
         try:

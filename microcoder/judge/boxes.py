@@ -103,7 +103,7 @@ class Box:
 
     def __init__(
         self, zygote: Zygote, source: str, kind: str, limits: Limits, entry: str = "", setup: str = "",
-        preload: tuple[str, ...] = (),
+        preload: tuple[str, ...] = (), imports: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.zygote, self.limits = zygote, limits
         self.compile_error = ""
@@ -115,7 +115,7 @@ class Box:
         self.input, self.output, self.report = self.fds
         self.sock, theirs = socket.socketpair()
         job = {
-            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload),
+            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload), "imports": list(imports),
             "scratch": self.scratch, "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes,
             "output_bytes": limits.output_bytes,
         }  # fmt: skip
@@ -225,7 +225,8 @@ def _before_exec() -> None:
 
 def _environment() -> dict[str, str]:
     """Nothing of the judge's environment, save what the loader needs to start the interpreter at all."""
-    fixed = {"PYTHONHASHSEED": "0"}  # sets iterate alike in every worker, so verdicts repeat
+    # Sets iterate alike in every worker, so verdicts repeat; symbols are bound now, not in every fork.
+    fixed = {"PYTHONHASHSEED": "0", "LD_BIND_NOW": "1"}
     fixed |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
     return fixed | {k: os.environ[k] for k in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if k in os.environ}
 

@@ -54,28 +54,32 @@ def _stdin(test: Test, policy: str, rules: Compare, checker: Checker | None) -> 
 
 
 def _function(test: Test, n: int, problem: Problem, policy: str, checker: Checker | None) -> Check:
-    given = _literal(test.input)
+    given, is_json = _literal(test.input)
     if not isinstance(given, (list, tuple, dict)):
         raise SchemaError(
             f"problem {problem.id!r}: the input of test {n} must be a list of arguments such as [1, 2], "
             f'or an object of named ones such as {{"a": 1}}; it is {test.input[:60]!r}'
         )
     args, kwargs = ([], given) if isinstance(given, dict) else (list(given), {})
-    expected = _literal(test.output)
-    task = {"args": [values.encode(a) for a in args], "kwargs": {k: values.encode(v) for k, v in kwargs.items()}}
+    expected, _ = _literal(test.output)
+    if is_json and isinstance(given, list) and "{" not in test.input:
+        data = b'{"args": %s, "kwargs": {}, "plain": true}' % test.input.encode()  # JSON already, with nothing to tag
+    else:
+        task = {"args": [values.encode(a) for a in args], "kwargs": {k: values.encode(v) for k, v in kwargs.items()}}
+        data = json.dumps(task).encode()
 
     def judge(output: bytes) -> Match:
         answer = values.answer(output)
-        got = values.decode(answer["r"])
+        got = answer["r"]
         if checker is not None:
             return checker(given, got, expected)
         match = compare_value(got, expected, policy, problem.compare, from_json=True)
         if not match.strategy and "m" in answer:
-            changed = compare_value(values.decode(answer["m"]), expected, policy, problem.compare, from_json=True)
+            changed = compare_value(answer["m"], expected, policy, problem.compare, from_json=True)
             return changed if changed.strategy else match
         return match
 
-    return Check(json.dumps(task).encode(), judge)
+    return Check(data, judge)
 
 
 def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) -> Check:
@@ -92,7 +96,7 @@ def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) ->
     tolerance = {k: evaluate(probe.outside, v) for k, v in probe.tolerance.items()}
 
     def judge(output: bytes) -> Match:
-        got = values.decode(values.answer(output)["r"])
+        got = values.answer(output)["r"]
         if probe.op in ("==", "pair"):
             pair = got if probe.op == "pair" else (got, expected)
             if not (isinstance(pair, tuple) and len(pair) == 2):
@@ -149,12 +153,13 @@ def _items(container: Any, item: Any) -> Any:
     return container
 
 
-def _literal(text: str) -> Any:
+def _literal(text: str) -> tuple[Any, bool]:
+    """The value that a test's text stands for, and whether it is JSON: else a Python literal, else the text itself."""
     try:
-        return json.loads(text)
+        return json.loads(text), True
     except ValueError:
         pass
     try:
-        return ast.literal_eval(text.strip())
+        return ast.literal_eval(text.strip()), False
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+        return text, False

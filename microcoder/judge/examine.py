@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,11 @@ from .compare import Match, weakest
 from .extract import code_block
 from .sandbox import values
 
-# Packages worth loading before the fork; a program that imports one runs from the zygote that has them.
+# Modules that a box imports once if its candidate does, and packages that a zygote keeps for all candidates using them.
+AHEAD = (
+    "array cmath dataclasses datetime decimal enum fractions io queue random statistics struct threading time "
+    "contextlib calendar textwrap concurrent.futures asyncio abc numbers timeit inspect hashlib unicodedata pprint"
+).split()
 HEAVY = ("numpy", "scipy", "pandas", "sympy", "networkx", "sortedcontainers")
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
@@ -85,7 +90,7 @@ class Examiner:
         with _Helpers(self, problem) as helpers:
             todo = checks(problem, policy, helpers.evaluate, helpers.check if problem.compare.checker else None)
             limits = self.limits(problem)
-            candidate = _Candidate(self, problem, source, limits, heavy_imports(source))
+            candidate = _Candidate(self, problem, source, limits)
             try:
                 self._run(candidate, todo, limits, verdict)
             finally:
@@ -144,9 +149,9 @@ class Examiner:
             verdict.strategy = weakest(t.strategy for t in verdict.tests)
 
 
-def heavy_imports(source: str) -> tuple[str, ...]:
-    """Which of the heavy packages a program imports, at a glance: a wrong guess costs time only."""
-    mentioned = [name for name in HEAVY if name in source]
+def imported(source: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Which of these modules a program imports, at a glance: a wrong guess costs time only."""
+    mentioned = [name for name in names if name in source]
     if not mentioned:
         return ()
     lines = (line.lstrip()[:200] for line in source.splitlines())
@@ -178,12 +183,14 @@ def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
 class _Candidate:
     """The candidate's box, opened again if a test spoiled it."""
 
-    def __init__(
-        self, examiner: Examiner, problem: Problem, source: str, limits: Limits, preload: tuple[str, ...]
-    ) -> None:
+    def __init__(self, examiner: Examiner, problem: Problem, source: str, limits: Limits) -> None:
+        preload = imported(source, HEAVY)
+        ahead = imported(source, AHEAD)
+        if problem.kind == "function":  # LeetCode has these at hand without an import
+            ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
         self.open = lambda: Box(
             examiner.zygote("heavy" if preload else "plain"), source,
-            "value" if problem.kind == "assert" else problem.kind, limits, problem.entry_point, problem.setup, preload,
+            "value" if problem.kind == "assert" else problem.kind, limits, problem.entry_point, problem.setup, preload, ahead,
         )  # fmt: skip
         self.stdin = problem.kind == "stdin"
         self.box = self.open()
@@ -212,7 +219,7 @@ class _Helpers:
         cache = self.examiner.values
         if key not in cache:
             if self.evaluator is None:
-                heavy = heavy_imports(self.problem.setup + "\n" + statements)
+                heavy = imported(self.problem.setup + "\n" + statements, HEAVY)
                 zygote = self.examiner.zygote("heavy" if heavy else "plain")
                 self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
             task = {"before": statements, "expr": expression}
@@ -221,7 +228,7 @@ class _Helpers:
                 raise SchemaError(
                     f"problem {self.problem.id!r}: the expected value `{expression[:80]}` fails: {outcome.report}"
                 )
-            cache[key] = values.decode(values.answer(outcome.output)["r"])
+            cache[key] = values.answer(outcome.output)["r"]
             if len(cache) > 10_000:
                 cache.popitem(last=False)
         return cache[key]
@@ -237,7 +244,7 @@ class _Helpers:
         outcome = self.checker.run(json.dumps(task).encode())
         if outcome.status or outcome.overdue:  # checkers read outputs as if they were well-formed: these are not
             return Match("", f"the checker stopped: {outcome.report or 'no answer'}")
-        answer = values.decode(values.answer(outcome.output)["r"])
+        answer = values.answer(outcome.output)["r"]
         passed, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
         if not isinstance(passed, bool):
             raise SchemaError(f"problem {self.problem.id!r}: the checker returned {answer!r:.80}, not True or False")

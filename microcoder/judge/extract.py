@@ -1,8 +1,5 @@
 """The program in a model's completion: the last complete fenced Python block."""
 
-import re
-
-_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _PYTHON = {"", "python", "py", "python3", "py3"}
 
 
@@ -12,19 +9,30 @@ def code_block(completion: str) -> str | None:
     fence, indent, python = "", "", False
     lines: list[str] = []
     for line in completion.replace("\r\n", "\n").split("\n"):
-        mark = _FENCE.match(line)
+        mark = _fence(line)
         if mark is None:
             lines.append(line.removeprefix(indent))  # a block in a list item is indented as a whole
             continue
-        this, info = mark["fence"], mark["info"].strip()
-        closes = fence and this[0] == fence[0] and len(this) >= len(fence) and not info
-        if closes:
+        this, info = mark
+        if fence and this.startswith(fence) and not info:
             if python:
                 found = "\n".join(lines)
             fence = ""
         elif not fence or info:  # a tagged fence inside an open block: the model began anew
-            fence, indent, lines = this, mark["indent"], []
+            fence, indent, lines = this, line[: len(line) - len(line.lstrip(" \t"))], []
             python = info.lower().split(maxsplit=1)[0].strip("{}.") in _PYTHON if info else True
         else:
             lines.append(line)
     return found if found and found.strip() else None
+
+
+def _fence(line: str) -> tuple[str, str] | None:
+    """("```", "python") for such a line. A regular expression could be made to run for hours here."""
+    text = line.lstrip(" \t")
+    mark = text[:1]
+    if mark not in ("`", "~") or not text.startswith(mark * 3):
+        return None
+    info = text.lstrip(mark)
+    if mark in info:  # inline code, not a fence
+        return None
+    return text[: len(text) - len(info)], info.strip()

@@ -2,8 +2,9 @@
 
 Text: strip the whole, split at newlines, strip each line; as many lines; each equal as text, or both made of tokens
 that Decimal reads, with equal lists of Decimals. Values: `==`, after a tuple at the top (only there) became a list.
-We differ in one way: a numpy array or an unreadable object anywhere is a wrong answer, where theirs raises an
-exception (which it also counts as a failure).
+Of a problem's own rules (tolerance, lines, unordered) it knows none.
+We differ in one way: a numpy array or an object that has no plain value is a wrong answer wherever it stands. Theirs
+fails on most arrays too (their truth value is an error), but asks an object's own `__eq__`.
 """
 
 from __future__ import annotations

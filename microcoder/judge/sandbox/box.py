@@ -4,6 +4,7 @@ It never runs candidate code itself, cannot be traced or signalled by it, and ho
 input of the present test, and the socket on which it reports how a test process ended.
 """
 
+import _thread
 import builtins
 import fcntl
 import gc
@@ -11,15 +12,12 @@ import math
 import os
 import resource
 import select
-import shutil
 import signal
-import socket
 import sys
-import threading
 import time
 import types
-from dataclasses import dataclass
-from typing import Any
+from _socket import socket, socketpair
+from typing import Any, NamedTuple
 
 from . import kernel, landlock, program, root, seccomp, wire
 
@@ -28,8 +26,7 @@ OPEN_FILES = 128
 PROCESSES = 256  # threads, in effect
 
 
-@dataclass(slots=True)
-class Stock:
+class Stock(NamedTuple):
     """What a zygote makes once for all its boxes."""
 
     modules: dict[str, types.ModuleType]
@@ -38,7 +35,7 @@ class Stock:
 
 
 class Box:
-    def __init__(self, job: dict[str, Any], sock: socket.socket, fds: list[int], stock: Stock) -> None:
+    def __init__(self, job: dict[str, Any], sock: socket, fds: list[int], stock: Stock) -> None:
         self.job, self.stock = job, stock
         self.stdin = job["kind"] == "stdin"
         self.module = stock.modules[job["kind"]]
@@ -49,7 +46,7 @@ class Box:
         self.filter: seccomp.Filter | None = None
         self.runner: _Runner | None = None
 
-    def arrange(self, sock: socket.socket, given: int, output: int, report: int) -> socket.socket:
+    def arrange(self, sock: socket, given: int, output: int, report: int) -> socket:
         """Put every descriptor where the test process will look for it, and the box's own socket out of the way."""
         null = os.open(os.devnull, os.O_RDWR)
         value = (null, null, null, report, output, given)
@@ -65,7 +62,7 @@ class Box:
                 os.close(fd)
             except OSError:
                 pass
-        return socket.socket(fileno=moved)
+        return socket(fileno=moved)
 
     def main(self) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -80,6 +77,7 @@ class Box:
             wire.send(self.sock, {"compile_error": text[:500]})
             return
         sys.modules[self.module.__name__] = self.module
+        program.import_ahead(self.job["imports"], self.module, everything=self.job["kind"] == "function")
         wire.send(self.sock, {"ready": True})
         gc.freeze()
         while order := self.sock.recv(1):
@@ -153,7 +151,7 @@ class Box:
         """The last steps before the candidate's code: close what is not its own, and give up the box's rights."""
         if not self.full:
             self.enter_test_outside_namespaces()
-        kernel.close_from(self.open_to + keep)
+        os.closerange(self.open_to + keep, OPEN_FILES)
         if self.filter is not None:
             self.filter.install()
         gc.enable()
@@ -210,12 +208,10 @@ class Box:
 
     def sweep(self) -> bool:
         """Empty the scratch folder; True if that failed and the box must not be used again."""
+        if not os.listdir(self.scratch):
+            return False
         try:
-            for entry in os.scandir(self.scratch):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, onerror=_force)
-                else:
-                    os.unlink(entry.path)
+            _remove_all(self.scratch)
             return False
         except OSError:
             return True
@@ -241,8 +237,8 @@ class _Runner:
 
     def __init__(self, box: Box) -> None:
         self.box = box
-        ours, theirs = socket.socketpair()
-        self.sock = socket.socket(fileno=_out_of_the_way(ours.fileno()))
+        ours, theirs = socketpair()
+        self.sock = socket(fileno=_out_of_the_way(ours.fileno()))
         high = _out_of_the_way(theirs.fileno())
         ours.close()
         theirs.close()
@@ -252,20 +248,21 @@ class _Runner:
         if self.pid == 0:
             try:
                 box.enter_test(keep=1)
-                self.loop(socket.socket(fileno=box.open_to))
+                self.loop(socket(fileno=box.open_to))
             finally:
                 program.leave(70)
         os.close(box.open_to)
         self.tests = 0
         self.ended = False
 
-    def loop(self, control: socket.socket) -> None:
+    def loop(self, control: socket) -> None:
         box, module = self.box, self.box.module
         scope, shared = vars(module), vars(builtins)
         fresh, functions = dict(scope), dict(shared)
+        files = {fd: _out_of_the_way(fd) for fd in range(box.open_to)}
         while control.recv(1):
             status = box.run_once()
-            if status or threading.active_count() > 1:
+            if status or _thread._count():
                 program.leave(status or 71)
             scope.clear()
             scope.update(fresh)
@@ -274,6 +271,8 @@ class _Runner:
                 shared.update(functions)
             sys.modules[module.__name__] = module
             sys.setrecursionlimit(program.RECURSION_LIMIT)
+            for fd, copy in files.items():
+                os.dup2(copy, fd)  # open(0) closes descriptor 0 when it is done
             program.open_streams()
             control.send(b"d")
 
@@ -360,11 +359,20 @@ def _run_queue_delay(pid: int) -> float:
     return longest / 1e9
 
 
-def _force(function: Any, path: str, _: Any) -> None:
-    """A folder without permissions is still ours to remove."""
-    os.chmod(os.path.dirname(path), 0o700)
-    if os.path.isdir(path) and not os.path.islink(path):
-        os.chmod(path, 0o700)
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
+def _remove_all(folder: str) -> None:
+    """Empty a folder, folders without permissions included."""
+    import shutil  # pulls in the compression modules; rarely needed
+
+    def force(function: Any, path: str, _: Any) -> None:
+        os.chmod(os.path.dirname(path), 0o700)
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.chmod(path, 0o700)
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, onerror=force)
+        else:
+            os.unlink(entry.path)

@@ -12,7 +12,7 @@ LINUX = sys.platform == "linux"
 # System call numbers that differ between the two architectures the full sandbox knows: (x86_64, aarch64).
 _NUMBERS = {"clone": (56, 220), "pivot_root": (155, 41), "capset": (126, 91), "seccomp": (317, 277)}
 _SAME = {
-    "open_tree": 428, "move_mount": 429, "close_range": 436, "mount_setattr": 442,
+    "open_tree": 428, "move_mount": 429, "mount_setattr": 442,
     "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,
 }  # fmt: skip
 _COLUMN = {"x86_64": 0, "aarch64": 1}.get(MACHINE)
@@ -56,7 +56,7 @@ def _checked(name: str, result: int) -> int:
     return result
 
 
-_with_lock = ctypes.PyDLL(None)  # a call through it keeps the interpreter's lock: right for a fork
+bare_syscall = ctypes.PyDLL(None).syscall  # keeps the interpreter's lock: right for a fork, and cheap
 
 
 def bare_clone(flags: int = 0) -> int:
@@ -68,7 +68,7 @@ def bare_clone(flags: int = 0) -> int:
     """
     if _COLUMN is None:
         return os.fork()
-    pid: int = _with_lock.syscall(_NUMBERS["clone"][_COLUMN], flags | _SIGCHLD, 0, 0, 0, 0)
+    pid: int = bare_syscall(_NUMBERS["clone"][_COLUMN], flags | _SIGCHLD, 0, 0, 0, 0)
     if pid < 0:
         raise OSError("clone: no process could be made")
     return pid
@@ -120,11 +120,3 @@ def die_with_parent(parent: int) -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before the call
             os._exit(1)
-
-
-def close_from(lowest: int) -> None:
-    """Close every descriptor from `lowest` up."""
-    try:
-        syscall("close_range", lowest, 0xFFFFFFFF, 0)
-    except OSError:
-        os.closerange(lowest, 4096)

@@ -7,13 +7,13 @@ status, and both are judged outside.
 `prepare` runs once in the zygote: whatever a test process need not do itself, it does not pay for.
 """
 
+import _io
+import _thread
 import atexit
-import io
 import json
 import os
 import re
 import sys
-import threading
 import types
 from itertools import zip_longest
 from os import _exit as leave
@@ -26,8 +26,9 @@ RECURSION_LIMIT = 50_000
 REPORT = 3  # descriptor: what went wrong, for the message only
 RESULT = 4  # descriptor: the returned value
 INPUT = 5  # descriptor: the arguments
+THREAD_STACK = 64 << 20
 
-__all__ = ["leave", "prepare", "run_stdin", "run_value"]
+__all__ = ["import_ahead", "leave", "prepare", "run_stdin", "run_value"]
 
 
 def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
@@ -36,7 +37,6 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
         del sys.modules[known]
     sys.argv = ["solution.py"]
     sys.setrecursionlimit(RECURSION_LIMIT)
-    threading.excepthook = lambda args: _report(describe(args.exc_value) if args.exc_value else "a thread failed")
     open_streams()
     modules = {"stdin": types.ModuleType("__main__"), "function": types.ModuleType("solution")}
     modules["value"] = types.ModuleType("solution")
@@ -44,6 +44,24 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
         module.__dict__["__builtins__"] = __builtins__
     modules["function"].__dict__.update(names)
     return modules
+
+
+def import_ahead(names: list[str], module: types.ModuleType, everything: bool) -> None:
+    """Import in the box what the program will import, once and not in every test; `everything`: and bind the names."""
+    for name in names:
+        try:
+            imported = __import__(name)
+        except ImportError:
+            continue
+        if everything:
+            module.__dict__[name] = imported
+    if "random" in sys.modules:
+        sys.modules["random"].seed(0)  # every test starts from this state: verdicts repeat
+    if "threading" in sys.modules:
+        import threading
+
+        threading.excepthook = lambda args: _report(describe(args.exc_value) if args.exc_value else "a thread failed")
+        threading.stack_size(THREAD_STACK)  # the main stack is large (see boxes.py); threads need not reserve as much
 
 
 def open_streams() -> None:
@@ -64,10 +82,11 @@ def run_stdin(code: types.CodeType, module: types.ModuleType) -> int:
     except BaseException as error:
         status = _status(error)
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are not daemons
+        if _thread._count() and "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()  # waits for threads that are not daemons
         atexit._run_exitfuncs()
         for stream in (stdout, sys.stdout, *module.__dict__.values()):
-            if isinstance(stream, io.IOBase) and not stream.closed:
+            if isinstance(stream, _io._IOBase) and not stream.closed:  # not io.IOBase: an ABC's test is slow
                 stream.flush()
     except BaseException as error:
         status = status or _status(error)
@@ -99,8 +118,9 @@ def run_value(code: types.CodeType, module: types.ModuleType, setup: types.CodeT
 
 def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, Any]:
     function = find(scope, entry)
-    args = [values.decode(a) for a in task["args"]]
-    kwargs = {k: values.decode(v) for k, v in task["kwargs"].items()}
+    args, kwargs = task["args"], task["kwargs"]
+    if "plain" not in task:
+        args, kwargs = [values.decode(a) for a in args], {k: values.decode(v) for k, v in kwargs.items()}
     notes = getattr(function, "__annotations__", {})
     plain = getattr(function, "__func__", function)
     if any("Node" in str(note) for note in notes.values()) and hasattr(plain, "__code__"):

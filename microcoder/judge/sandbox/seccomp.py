@@ -96,11 +96,10 @@ class Filter:
     def __init__(self, program: bytes) -> None:
         self._buffer = ctypes.create_string_buffer(program, len(program))
         self._described = _Program(len(program) // 8, ctypes.addressof(self._buffer))
-        self._pointer = ctypes.byref(self._described)
-        self._mode, self._flags = ctypes.c_ulong(1), ctypes.c_ulong(0)
-        self._number = ctypes.c_long(_numbers()["seccomp"])
+        self._pointer = ctypes.c_void_p(ctypes.addressof(self._described))
+        self._number = _numbers()["seccomp"]
 
     def install(self) -> None:
         """Put the filter on this process, for good. Needs no_new_privs."""
-        if kernel.libc.syscall(self._number, self._mode, self._flags, self._pointer) != 0:
+        if kernel.bare_syscall(self._number, 1, 0, self._pointer) != 0:
             raise OSError("seccomp: the filter was refused")

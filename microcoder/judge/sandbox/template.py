@@ -3,9 +3,7 @@
 from typing import Any
 
 _STARS = "typing collections heapq bisect itertools functools operator string math copy".split()
-_MODULES = (
-    "sys os math random re string collections heapq bisect itertools functools operator json copy datetime typing"
-).split()
+_MODULES = "sys os math re string collections heapq bisect itertools functools operator json copy typing".split()
 
 
 class ListNode:

@@ -2,8 +2,8 @@
 
 import array
 import json
-import socket
 import struct
+from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket  # the module `socket` is large, and a fork copies it
 from typing import Any
 
 LENGTH = struct.Struct("!I")
@@ -12,22 +12,22 @@ LENGTH = struct.Struct("!I")
 RESULT = struct.Struct("!idqd???")
 
 
-def send(sock: socket.socket, message: Any, fds: tuple[int, ...] = ()) -> None:
+def send(sock: socket, message: Any, fds: tuple[int, ...] = ()) -> None:
     data = json.dumps(message).encode()
-    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    rights = [(SOL_SOCKET, SCM_RIGHTS, array.array("i", fds))] if fds else []
     header = LENGTH.pack(len(data))
     sent = sock.sendmsg([header, data], rights)
     if sent < len(header) + len(data):
         sock.sendall((header + data)[sent:])
 
 
-def receive(sock: socket.socket, max_fds: int = 0) -> tuple[Any, list[int]]:
+def receive(sock: socket, max_fds: int = 0) -> tuple[Any, list[int]]:
     """The next message and its descriptors. EOFError if the other side is gone."""
     fds = array.array("i")
     if max_fds:
-        header, rights, _, _ = sock.recvmsg(LENGTH.size, socket.CMSG_SPACE(max_fds * fds.itemsize))
+        header, rights, _, _ = sock.recvmsg(LENGTH.size, CMSG_SPACE(max_fds * fds.itemsize))
         for level, kind, data in rights:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            if level == SOL_SOCKET and kind == SCM_RIGHTS:
                 fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
     else:
         header = sock.recv(LENGTH.size)
@@ -36,7 +36,7 @@ def receive(sock: socket.socket, max_fds: int = 0) -> tuple[Any, list[int]]:
     return json.loads(exactly(sock, size)), list(fds)
 
 
-def exactly(sock: socket.socket, size: int) -> bytes:
+def exactly(sock: socket, size: int) -> bytes:
     """So many bytes. EOFError if the other side is gone."""
     parts = []
     while size > 0:

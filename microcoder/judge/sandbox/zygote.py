@@ -6,28 +6,22 @@ open file. It enters its private root before it sees the first program.
 
 import gc
 import os
-import random
 import signal
-import socket
 import sys
-import threading
+from _socket import socket
 from typing import Any
 
 from . import kernel, program, root, seccomp, template, wire
 from .box import Box, Stock
 
-# Loaded ahead of time, so that a candidate's import costs nothing: what programs for contests use.
-WARM = (
-    "collections heapq bisect math cmath itertools functools re random string typing copy datetime operator fractions "
-    "decimal statistics threading io json array queue dataclasses enum time types contextlib struct textwrap calendar "
-    "encodings.latin_1 encodings.ascii builtins atexit"
-).split()
-THREAD_STACK = 64 << 20
+# Loaded ahead of time: what most programs for contests use, and no more. Each further module makes every fork of every
+# candidate dearer, so the rest is imported by a box whose candidate asks for it (examine.py, AHEAD).
+WARM = "collections heapq bisect math itertools functools re string typing copy operator io json types atexit".split()
 
 
 def main(fd: int, layer: str) -> None:
     parent = os.getppid()
-    sock = socket.socket(fileno=fd)
+    sock = socket(fileno=fd)
     try:
         if layer == "full":
             root.enter_user_namespace()
@@ -43,11 +37,9 @@ def main(fd: int, layer: str) -> None:
     os.environ.clear()
     for name in WARM:
         __import__(name)
-    threading.stack_size(THREAD_STACK)  # the main stack is large (see boxes.py); threads need not reserve as much
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
     stock = _stock(layer)
-    random.seed(0)  # every test starts from this state: verdicts repeat
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.disable()
@@ -65,7 +57,7 @@ def _stock(layer: str) -> Stock:
     )
 
 
-def serve(sock: socket.socket, layer: str, stock: Stock) -> None:
+def serve(sock: socket, layer: str, stock: Stock) -> None:
     loaded: set[str] = set()
     readable = [*root.interpreter_paths(), "/dev/urandom", "/dev/zero"] if layer == "landlock" else []
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
@@ -98,8 +90,8 @@ def serve(sock: socket.socket, layer: str, stock: Stock) -> None:
             wire.send(sock, {"pid": pid})
 
 
-def _enter_box(zygote: socket.socket, job: dict[str, Any], fds: list[int], stock: Stock) -> None:
-    sock = socket.socket(fileno=fds[0])
+def _enter_box(zygote: socket, job: dict[str, Any], fds: list[int], stock: Stock) -> None:
+    sock = socket(fileno=fds[0])
     try:
         zygote.close()
         Box(job, sock, fds[1:], stock).main()
