@@ -133,6 +133,17 @@ class Problem:
             if self.kind == "function" and not self.entry_point:
                 raise SchemaError(f'{where}: a function problem needs "entry_point", such as "add" or "Solution.add"')
 
+    def fingerprint(self) -> int:
+        """Changes when anything changes that judging depends on. Quick: a string remembers its hash."""
+        tests = tuple((t.input, t.output) for t in self.tests)
+        rules = dataclasses.astuple(self.compare)
+        rest = (self.id, self.kind, self.entry_point, self.setup, self.time_limit_s, self.memory_mb)
+        return hash((tests, tuple(self.asserts), rules, rest))
+
+    def size(self) -> int:
+        """About how many bytes the tests take."""
+        return sum(len(t.input) + len(t.output) for t in self.tests) + sum(map(len, self.asserts))
+
     def to_dict(self) -> dict[str, Any]:
         return _without_defaults(self)
 

@@ -234,6 +234,11 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
     finally:
         judge.close(cancel=True)
         patch.undo()
+    for pid in descendants(os.getpid()) - {
+        world.victim.pid
+    }:  # a killed worker's zygotes came to us: the dead are reaped
+        if read(f"/proc/{pid}/stat").rpartition(")")[2].startswith(" Z"):
+            os.waitpid(pid, os.WNOHANG)
     left = {pid: read(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid()) - {world.victim.pid}}
     assert left == {}, "something lives on after the judge was closed"
     assert os.listdir(scratch) == [], "files are left after the judge was closed"

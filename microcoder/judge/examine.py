@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +46,12 @@ class Examiner:
         self.settings = settings
         self.watch = watch
         self.zygotes: dict[str, Zygote] = {}
-        self.values: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
+        self.values: dict[tuple[str, str, str], Any] = {}  # expected values by setup, statements, expression
+        self.plans: dict[int, tuple[Problem, list[Check]]] = {}  # by the identity of a problem, which is kept with it
+
+    def forget(self) -> None:
+        """Drop what was kept for further solutions of the same problems."""
+        self.values, self.plans = {}, {}
 
     def zygote(self, name: str) -> Zygote:
         found = self.zygotes.get(name)
@@ -86,9 +90,8 @@ class Examiner:
             if solution.code is not None:
                 verdict.message = "the program is empty"
             return
-        policy = problem.compare.policy or self.settings.policy
         with _Helpers(self, problem) as helpers:
-            todo = checks(problem, policy, helpers.evaluate, helpers.check if problem.compare.checker else None)
+            todo = self._checks(problem, helpers)
             limits = self.limits(problem)
             candidate = _Candidate(self, problem, source, limits)
             try:
@@ -96,6 +99,14 @@ class Examiner:
             finally:
                 candidate.close()
         self._sum_up(verdict, todo)
+
+    def _checks(self, problem: Problem, helpers: _Helpers) -> list[Check]:
+        policy = problem.compare.policy or self.settings.policy
+        if problem.compare.checker:  # bound to this candidate's helpers
+            return checks(problem, policy, helpers.evaluate, helpers.check)
+        if id(problem) not in self.plans:
+            self.plans[id(problem)] = problem, checks(problem, policy, helpers.evaluate, None)
+        return self.plans[id(problem)][1]
 
     def limits(self, problem: Problem) -> Limits:
         settings = self.settings
@@ -229,8 +240,6 @@ class _Helpers:
                     f"problem {self.problem.id!r}: the expected value `{expression[:80]}` fails: {outcome.report}"
                 )
             cache[key] = values.answer(outcome.output)["r"]
-            if len(cache) > 10_000:
-                cache.popitem(last=False)
         return cache[key]
 
     def check(self, given: Any, output: Any, expected: Any) -> Match:

@@ -20,10 +20,11 @@ from typing import Any
 from ..schema import POLICIES, Problem, Solution, Verdict
 from .boxes import BoxError
 from .examine import Settings
-from .worker import receive, send
+from .worker import Request, receive, send
 
 LAYERS = ("auto", "full", "landlock", "rlimits")
 OWN_CPU_SECONDS = 120.0  # what a worker may use for one candidate; comparing 16 MB takes about one
+KNOWN_PROBLEMS, KNOWN_BYTES = 1000, 64 << 20  # what a worker keeps for the next solution
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd}, {pid})"
 _Item = tuple["Future[Verdict]", Problem, Solution]
@@ -265,12 +266,14 @@ class _Worker:
             self.close()
             raise answer
         self.layer: str = answer
+        self.known: set[int] = set()  # the problems that the worker has
+        self.known_bytes = 0
         self.poll = select.poll()
         self.poll.register(self.sock, select.POLLIN)
 
     def judge(self, problem: Problem, solution: Solution) -> Verdict:
         """The verdict; TooLong if the worker itself, not the candidate, uses CPU without end."""
-        send(self.sock, (problem, solution))
+        send(self.sock, self.request(problem, solution))
         before = self.cpu()
         while not self.poll.poll(5000):
             if self.cpu() - before > OWN_CPU_SECONDS:
@@ -278,6 +281,17 @@ class _Worker:
                 raise TooLong
         verdict: Verdict = receive(self.sock)
         return verdict
+
+    def request(self, problem: Problem, solution: Solution) -> Request:
+        key, size = problem.fingerprint(), problem.size()
+        if key in self.known:
+            return Request(key, None, False, solution)
+        forget = self.known_bytes + size > KNOWN_BYTES or len(self.known) >= KNOWN_PROBLEMS
+        if forget:
+            self.known, self.known_bytes = set(), 0
+        self.known.add(key)
+        self.known_bytes += size
+        return Request(key, problem, forget, solution)
 
     def cpu(self) -> float:
         """CPU seconds of the worker process; it sleeps while a candidate runs, so this is its own work."""

@@ -10,9 +10,9 @@ import struct
 import sys
 import traceback
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..schema import Verdict
+from ..schema import Problem, Solution, Verdict
 from .boxes import Abandoned, Box, BoxError, Limits
 from .examine import Examiner, Settings
 from .sandbox import kernel
@@ -20,9 +20,19 @@ from .sandbox import kernel
 _LENGTH = struct.Struct("!Q")
 
 
+class Request(NamedTuple):
+    """Judge `solution`. Tests can be large and a problem has many solutions, so it is sent once and then named by key."""
+
+    key: int
+    problem: Problem | None  # None: sent before
+    forget: bool  # drop all problems sent before
+    solution: Solution
+
+
 def send(sock: socket.socket, message: Any) -> None:
     data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    sock.sendall(_LENGTH.pack(len(data)) + data)
+    sock.sendall(_LENGTH.pack(len(data)))
+    sock.sendall(data)
 
 
 def receive(sock: socket.socket) -> Any:
@@ -53,9 +63,16 @@ def main(fd: int, parent: int) -> None:
         send(sock, error)
         return
     send(sock, examiner.settings.layer)
+    known: dict[int, Problem] = {}
     try:
         while True:
-            problem, solution = receive(sock)
+            request: Request = receive(sock)
+            if request.forget:
+                known.clear()
+                examiner.forget()
+            if request.problem is not None:
+                known[request.key] = request.problem
+            problem, solution = known[request.key], request.solution
             try:
                 verdict = examiner.examine(problem, solution)
             except Exception as error:
