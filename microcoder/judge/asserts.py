@@ -3,14 +3,17 @@
 `assert f(x) == v` runs only `f(x)` in the candidate's process; `v` stays outside and the comparison happens there, so
 an object that claims to equal everything, a patched `sorted` or a hunt through the frames finds nothing to use. The
 same is done for `is`, `in`, `!=`, `<` and its kin, `math.isclose`, `abs(a - b) < eps`, bare calls and `not`, for
-statements in a row and for a HumanEval `check(candidate)` made of them. What cannot be taken apart (loops with asserts
-in them, `isinstance(f(x), int)`) becomes a probe that runs inside and says so.
+statements in a row and for a HumanEval `check(candidate)` made of them. Any other assertion (`isinstance(f(x), int)`,
+`f(x) == 1 or f(x) == 2`) keeps its calls inside and is evaluated outside on the plain values that they returned. Of the
+statements before an assertion the candidate's process runs those that the question needs, so a variable that holds the
+expected value is not there to be read. What remains (asserts in a loop) runs inside and says so.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections.abc import Set
 from dataclasses import dataclass, field
 
@@ -24,14 +27,18 @@ _OPERATORS = {
 _NODE_HELPERS = {"list_node", "tree_node", "is_same_list", "is_same_tree"}
 
 
+ANSWERS = "_answers"
+
+
 @dataclass(slots=True)
 class Probe:
     """One question to the candidate and what is expected.
 
     `before` and `ask` run in the candidate's process; `expected` (and `rel`, `abs`) are expressions for outside, with
     `outside` run before them. op: one of Python's comparison operators, "contains" (the answer is the container),
-    "close" (math.isclose), "near" (abs(a - b) < eps), "truth", "false", "pair" (two answers must be equal), or "inside"
-    (the assertion ran in the candidate's process; passing means that it ended without an exception).
+    "close" (math.isclose), "near" (abs(a - b) < eps), "truth", "false", "pair" (two answers must be equal), "rest" (the
+    answers, as a tuple called ANSWERS, go into the expression `expected`), or "inside" (the assertion ran in the candidate's
+    process; passing means that it ended without an exception).
     """
 
     op: str
@@ -110,13 +117,24 @@ class _Reader:
                 return True
         return False
 
+    def needed(self, ask: ast.expr) -> str:
+        """The statements so far, less the plain assignments and definitions that `ask` does not lead back to."""
+        wanted, kept = _names_loaded(ask), []
+        for statement in reversed(self.before):
+            plain = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)
+            if isinstance(statement, plain) and not _names_bound([statement]) & wanted:
+                continue
+            kept.append(statement)
+            wanted |= _names_loaded(statement)
+        return _source(kept[::-1])
+
     def inside(self, body: list[ast.stmt]) -> Probe:
         source = _source(self.before + body)
         return Probe("inside", source, "True", alias=self.alias, text="the tests as a whole")
 
     def probe(self, op: str, ask: ast.expr, text: str, expected: ast.expr | None = None, **tolerance: str) -> Probe:
         return Probe(
-            op, _source(self.before), ast.unparse(ask), "" if expected is None else ast.unparse(expected),
+            op, self.needed(ask), ast.unparse(ask), "" if expected is None else ast.unparse(expected),
             _source(self.outside), tolerance, self.alias, text,
         )  # fmt: skip
 
@@ -141,7 +159,11 @@ class _Reader:
         return [self.whole(test, text)]
 
     def whole(self, test: ast.expr, text: str) -> Probe:
-        """The assertion cannot be taken apart: it is decided in the candidate's process."""
+        """Not one of the simple forms: the calls go inside, the rest stays outside; if that fails, all goes inside."""
+        calls = _Calls(self)
+        rest = calls.visit(copy.deepcopy(test))
+        if calls.found and not self.depends(rest, {ANSWERS}):
+            return self.probe("rest", ast.Tuple(elts=calls.found, ctx=ast.Load()), text, rest)
         statement = ast.Assert(test=test, msg=None)
         return Probe("inside", _source([*self.before, statement]), "True", alias=self.alias, text=text)
 
@@ -196,6 +218,26 @@ class _Reader:
                     abs=ast.unparse(abs_) if abs_ else ("1e-8" if numpy else "0.0"),
                 )  # fmt: skip
         return self.whole(call, text)
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts ANSWERS[n] in the place of every call of the candidate."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self.reader = reader
+        self.found: list[ast.expr] = []
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if not self.reader.is_question(node):
+            return self.generic_visit(node)
+        self.found.append(node)
+        place = ast.Constant(len(self.found) - 1)
+        return ast.Subscript(ast.Name(ANSWERS, ast.Load()), place, ast.Load())
+
+    def leave_alone(self, node: ast.AST) -> ast.AST:
+        return node  # a call in a loop of its own depends on the loop's variable
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = leave_alone
 
 
 def _first_called(trees: list[ast.Module]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import select
@@ -19,7 +20,7 @@ from .sandbox import wire
 from .sandbox.root import PACKAGE
 
 MAIN_STACK = 512 << 20  # deep recursion through C code needs it; decided at exec, so it is set before
-COMPILE_SECONDS = 20.0
+COMPILE_SECONDS = 10.0
 _START = (
     "import sys; sys.path.insert(0, {root!r}); "
     "from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r})"
@@ -112,7 +113,6 @@ class Box:
         if zygote.layer != "full":
             os.chmod(self.scratch, 0o777)  # it may run as another user; the name is unguessable enough
         self.fds = [_memory_file(name) for name in ("input", "output", "report")]
-        self.input, self.output, self.report = self.fds
         self.sock, theirs = socket.socketpair()
         job = {
             "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload), "imports": list(imports),
@@ -120,7 +120,7 @@ class Box:
             "output_bytes": limits.output_bytes,
         }  # fmt: skip
         try:
-            _fill(self.input, source.encode("utf-8", "surrogateescape"))
+            _fill(self.fds[0], source.encode("utf-8", "surrogatepass"))
             try:
                 wire.send(zygote.sock, job, (theirs.fileno(), *self.fds))
                 theirs.close()
@@ -154,26 +154,38 @@ class Box:
 
     def run(self, data: bytes, reuse: bool = False) -> Outcome:
         """One test: `data` in, how it ended out. BoxError if the box itself failed."""
-        _fill(self.input, data)
-        _fill(self.output, b"")
-        _fill(self.report, b"")
+        if reuse:  # the process that runs the tests has these already
+            fds = self.fds
+            for fd in fds[1:]:
+                _fill(fd, b"")
+        else:  # new ones: flags, locks and modes of a file would be a way to leave something for the next test
+            fds = [_memory_file(name) for name in ("input", "output", "report")]
+        try:
+            _fill(fds[0], data)
+            result = self._order(() if reuse else tuple(fds))
+            return self._outcome(result, fds[1], fds[2])
+        finally:
+            if not reuse:
+                for fd in fds:
+                    os.close(fd)
+
+    def _order(self, fds: tuple[int, ...]) -> tuple[Any, ...]:
         hard = 20 * self.limits.time_s + 60  # far above: the box itself ends a test that sleeps
         try:
-            self.sock.sendall(b"r" if reuse else b"t")
+            socket.send_fds(self.sock, [b"t" if fds else b"r"], fds)
             if not self._readable(hard):
                 raise BoxError(f"no answer from the box in {hard:.0f} s")
-            packed = wire.exactly(self.sock, wire.RESULT.size)
+            return wire.RESULT.unpack(wire.exactly(self.sock, wire.RESULT.size))
         except (EOFError, ConnectionError):
             raise BoxError("the box died") from None
-        status, cpu, peak, wall, overdue, fresh, unclean = wire.RESULT.unpack(packed)
-        if unclean:
-            self.unclean = True
-        size = os.fstat(self.output).st_size
-        report = os.pread(self.report, 1000, 0).decode("utf-8", "replace")
-        return Outcome(
-            status, cpu, wall, peak / 1024, overdue, fresh, _read(self.output, min(size, self.limits.output_bytes)),
-            size >= self.limits.output_bytes, report,
-        )  # fmt: skip
+
+    def _outcome(self, result: tuple[Any, ...], output: int, report: int) -> Outcome:
+        status, cpu, peak, wall, overdue, fresh, unclean = result
+        self.unclean = self.unclean or unclean
+        size, most = os.fstat(output).st_size, self.limits.output_bytes
+        said = os.pread(report, 1000, 0).decode("utf-8", "replace")
+        text = _read(output, min(size, most))
+        return Outcome(status, cpu, wall, peak / 1024, overdue, fresh, text, size >= most, said)
 
     unclean = False  # a test left something behind that could not be removed: open a new box for the next
 
@@ -240,10 +252,9 @@ def _memory_file(name: str) -> int:
 
 def _fill(fd: int, data: bytes) -> None:
     """Make the file hold exactly `data`, with its position at the start and no flags that an earlier test set."""
-    import fcntl
-
-    fcntl.fcntl(fd, fcntl.F_SETFL, 0)
-    os.ftruncate(fd, 0)
+    if os.fstat(fd).st_size:
+        fcntl.fcntl(fd, fcntl.F_SETFL, 0)
+        os.ftruncate(fd, 0)
     view, at = memoryview(data), 0
     while at < len(data):
         at += os.pwrite(fd, view[at:], at)

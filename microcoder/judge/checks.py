@@ -7,53 +7,62 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..schema import Compare, Problem, SchemaError, Test
-from .asserts import Probe, probes
+from .asserts import ANSWERS, Probe, probes
 from .compare import Match, compare_text, compare_value
 from .sandbox import values
 
-Evaluate = Callable[[str, str], Any]  # (statements, expression) -> value, in a box without the candidate
-Checker = Callable[[Any, Any, Any], Match]  # (input, output, expected), in a box without the candidate
+
+class Helpers(Protocol):
+    """What the problem's own code is asked, in boxes that the candidate never meets."""
+
+    def evaluate(self, statements: str, expression: str, **given: Any) -> Any: ...
+
+    def check(self, given: Any, output: Any, expected: Any) -> Match: ...
 
 
 @dataclass(slots=True)
 class Check:
     data: bytes  # for the candidate's process
-    judge: Callable[[bytes], Match]  # its output -> accepted by which strategy
+    judge: Callable[[bytes, Helpers], Match]  # its output -> accepted by which strategy
     inside: bool = False
+    otherwise: Check | None = None  # to be run instead if the output is a thing without a plain value
 
 
-def checks(problem: Problem, policy: str, evaluate: Evaluate, checker: Checker | None) -> list[Check]:
+NO_PLAIN_VALUE = Match("", "the answer has no plain value")
+
+
+def checks(problem: Problem, policy: str, helpers: Helpers) -> list[Check]:
     """All the tests of a problem. SchemaError if one of them cannot be understood."""
     rules = problem.compare
     if problem.kind == "stdin":
-        return [_stdin(test, policy, rules, checker) for test in problem.tests]
+        return [_stdin(test, policy, rules) for test in problem.tests]
     if problem.kind == "function":
-        return [_function(test, n, problem, policy, checker) for n, test in enumerate(problem.tests)]
+        return [_function(test, n, problem, policy) for n, test in enumerate(problem.tests)]
     try:
         found = probes(problem.asserts, problem.entry_point, problem.setup)
     except SyntaxError as error:
         raise SchemaError(f"problem {problem.id!r}: an assert is no Python: {error}") from None
     if not found:
         raise SchemaError(f"problem {problem.id!r}: the asserts test nothing")
-    return [_assertion(probe, policy, rules, evaluate) for probe in found]
+    return [_assertion(probe, policy, rules, helpers) for probe in found]
 
 
-def _stdin(test: Test, policy: str, rules: Compare, checker: Checker | None) -> Check:
-    given = test.input.encode("utf-8", "surrogateescape")
-    expected = test.output.encode("utf-8", "surrogateescape")
+def _stdin(test: Test, policy: str, rules: Compare) -> Check:
+    given = test.input.encode("utf-8", "surrogatepass")
+    expected = test.output.encode("utf-8", "surrogatepass")
 
-    def judge(output: bytes) -> Match:
-        if checker is not None:
-            return checker(test.input, output.decode("utf-8", "replace"), test.output)
+    def judge(output: bytes, helpers: Helpers) -> Match:
+        if rules.checker:
+            return helpers.check(test.input, output.decode("utf-8", "replace"), test.output)
         return compare_text(output, expected, policy, rules, given)
 
     return Check(given, judge)
 
 
-def _function(test: Test, n: int, problem: Problem, policy: str, checker: Checker | None) -> Check:
+def _function(test: Test, n: int, problem: Problem, policy: str) -> Check:
     given, is_json = _literal(test.input)
     if not isinstance(given, (list, tuple, dict)):
         raise SchemaError(
@@ -68,13 +77,13 @@ def _function(test: Test, n: int, problem: Problem, policy: str, checker: Checke
         task = {"args": [values.encode(a) for a in args], "kwargs": {k: values.encode(v) for k, v in kwargs.items()}}
         data = json.dumps(task).encode()
 
-    def judge(output: bytes) -> Match:
+    def judge(output: bytes, helpers: Helpers) -> Match:
         answer = values.answer(output)
         got = answer["r"]
-        if checker is not None:
-            return checker(given, got, expected)
+        if problem.compare.checker:
+            return helpers.check(given, got, expected)
         match = compare_value(got, expected, policy, problem.compare, from_json=True)
-        if not match.strategy and "m" in answer:
+        if not match.strategy and got is None and "m" in answer:
             changed = compare_value(answer["m"], expected, policy, problem.compare, from_json=True)
             return changed if changed.strategy else match
         return match
@@ -82,20 +91,24 @@ def _function(test: Test, n: int, problem: Problem, policy: str, checker: Checke
     return Check(data, judge)
 
 
-def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) -> Check:
+def _assertion(probe: Probe, policy: str, rules: Compare, helpers: Helpers) -> Check:
     if probe.op == "inside":
         return _inside(probe, probe.before)
+    task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
+    data, whole = json.dumps(task).encode(), _inside(probe, f"{probe.before}\nassert {probe.text}")
+    if probe.op == "rest":
+        return Check(data, lambda output, helpers: _rest(probe, values.answer(output)["r"], helpers), otherwise=whole)
     expected: Any = None
     if probe.expected:
         try:
             expected = ast.literal_eval(probe.expected)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            expected = evaluate(probe.outside, probe.expected)
+            expected = helpers.evaluate(probe.outside, probe.expected)
         if isinstance(expected, values.Opaque):  # only the candidate's own process can compare such a thing
-            return _inside(probe, f"{probe.before}\nassert {probe.text}")
-    tolerance = {k: evaluate(probe.outside, v) for k, v in probe.tolerance.items()}
+            return whole
+    tolerance = {k: helpers.evaluate(probe.outside, v) for k, v in probe.tolerance.items()}
 
-    def judge(output: bytes) -> Match:
+    def judge(output: bytes, _: Helpers) -> Match:
         got = values.answer(output)["r"]
         if probe.op in ("==", "pair"):
             pair = got if probe.op == "pair" else (got, expected)
@@ -107,14 +120,21 @@ def _assertion(probe: Probe, policy: str, rules: Compare, evaluate: Evaluate) ->
             match = Match("equal", "") if holds else Match("", f"got {got!r:.80}")
         return match if match.strategy else Match("", f"{match.message} in `assert {probe.text:.120}`")
 
-    task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
-    return Check(json.dumps(task).encode(), judge)
+    return Check(data, judge)
+
+
+def _rest(probe: Probe, answers: Any, helpers: Helpers) -> Match:
+    """Any assertion, evaluated outside on the answers that the candidate gave."""
+    if not isinstance(answers, tuple) or any(isinstance(a, values.Opaque) for a in answers):
+        return NO_PLAIN_VALUE
+    holds = helpers.evaluate(probe.outside, f"bool({probe.expected})", **{ANSWERS: answers})
+    return Match("equal", "") if holds is True else Match("", f"got {answers!r:.80} in `assert {probe.text:.120}`")
 
 
 def _inside(probe: Probe, statements: str) -> Check:
     """An assertion that runs in the candidate's process: what that process says is all there is."""
 
-    def judge(output: bytes) -> Match:
+    def judge(output: bytes, _: Helpers) -> Match:
         passed = values.answer(output)["r"] is True
         return Match("inside", "") if passed else Match("", f"`assert {probe.text:.120}` failed")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
 from .boxes import Box, BoxError, Limits, Outcome, Zygote
-from .checks import Check, checks
+from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
 from .extract import code_block
 from .sandbox import values
@@ -90,22 +90,21 @@ class Examiner:
             if solution.code is not None:
                 verdict.message = "the program is empty"
             return
-        with _Helpers(self, problem) as helpers:
+        with _Boxes(self, problem) as helpers:
             todo = self._checks(problem, helpers)
             limits = self.limits(problem)
             candidate = _Candidate(self, problem, source, limits)
             try:
-                self._run(candidate, todo, limits, verdict)
+                self._run(candidate, todo, limits, verdict, helpers)
             finally:
                 candidate.close()
-        self._sum_up(verdict, todo)
+        verdict.inside = candidate.inside or any(check.inside for check in todo)
+        self._sum_up(verdict)
 
-    def _checks(self, problem: Problem, helpers: _Helpers) -> list[Check]:
-        policy = problem.compare.policy or self.settings.policy
-        if problem.compare.checker:  # bound to this candidate's helpers
-            return checks(problem, policy, helpers.evaluate, helpers.check)
+    def _checks(self, problem: Problem, helpers: Helpers) -> list[Check]:
         if id(problem) not in self.plans:
-            self.plans[id(problem)] = problem, checks(problem, policy, helpers.evaluate, None)
+            policy = problem.compare.policy or self.settings.policy
+            self.plans[id(problem)] = problem, checks(problem, policy, helpers)
         return self.plans[id(problem)][1]
 
     def limits(self, problem: Problem) -> Limits:
@@ -116,37 +115,43 @@ class Examiner:
         output = max((settings.output_mb if problem.kind == "stdin" else 4) << 20, 2 * largest)
         return Limits(seconds, int(problem.memory_mb or settings.memory_mb) << 20, output)
 
-    def _run(self, candidate: _Candidate, todo: list[Check], limits: Limits, verdict: Verdict) -> None:
+    def _run(
+        self, candidate: _Candidate, todo: list[Check], limits: Limits, verdict: Verdict, helpers: Helpers
+    ) -> None:
         if candidate.box.compile_error:
             verdict.verdict, verdict.message = "compile_error", candidate.box.compile_error
             return
         reuse = self.settings.reuse
         for n, check in enumerate(todo):
-            result, fresh = self._test(candidate, check, limits, reuse)
+            result, fresh = self._test(candidate, check, limits, helpers, reuse)
             if not fresh and (result.verdict != ACCEPTED or n == len(todo) - 1):
                 # A failure is confirmed in a fresh process, and so is the last pass: a program that lives on what
                 # earlier tests left behind is found out there.
-                result, _ = self._test(candidate, check, limits, reuse=False)
+                result, _ = self._test(candidate, check, limits, helpers, reuse=False)
             verdict.tests.append(result)
             if result.verdict != ACCEPTED and self.settings.stop_at_first_failure:
                 break
 
-    def _test(self, candidate: _Candidate, check: Check, limits: Limits, reuse: bool) -> tuple[TestVerdict, bool]:
+    def _test(
+        self, candidate: _Candidate, check: Check, limits: Limits, helpers: Helpers, reuse: bool
+    ) -> tuple[TestVerdict, bool]:
         outcome = candidate.run(check.data, reuse)
         name, message = failure(outcome, limits)
         if not name and not candidate.stdin and not outcome.output:
             name, message = "runtime_error", "the program ended before it returned a value"
         match = Match("", "")
         if not name:
-            match = check.judge(outcome.output)
+            match = check.judge(outcome.output, helpers)
+            if match is NO_PLAIN_VALUE and check.otherwise is not None:
+                candidate.inside = True
+                return self._test(candidate, check.otherwise, limits, helpers, reuse)
             name, message = (ACCEPTED, "") if match.strategy else ("wrong_answer", match.message)
             if name != ACCEPTED and outcome.report:  # a thread that failed explains an answer that is not there
                 message = f"{message}; {outcome.report}"
         result = TestVerdict(name, match.strategy, outcome.cpu_s, outcome.wall_s, outcome.memory_mb, message[:300])
         return result, outcome.fresh
 
-    def _sum_up(self, verdict: Verdict, todo: list[Check]) -> None:
-        verdict.inside = any(check.inside for check in todo)
+    def _sum_up(self, verdict: Verdict) -> None:
         if not verdict.tests:
             return
         failed = [(n, t) for n, t in enumerate(verdict.tests) if t.verdict != ACCEPTED]
@@ -182,7 +187,8 @@ def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
     if outcome.memory_mb > limits.memory_bytes >> 20:
         return "memory_limit", f"{outcome.memory_mb:.0f} MB, limit {limits.memory_bytes >> 20} MB"
     if outcome.signal:
-        name = signal.Signals(outcome.signal).name
+        known = outcome.signal in {s.value for s in signal.Signals}
+        name = signal.Signals(outcome.signal).name if known else f"signal {outcome.signal}"
         return "runtime_error", f"ended by {name}" + (" (stack overflow?)" if name == "SIGSEGV" else "")
     if outcome.status:
         if outcome.report.startswith("MemoryError"):
@@ -204,6 +210,7 @@ class _Candidate:
             "value" if problem.kind == "assert" else problem.kind, limits, problem.entry_point, problem.setup, preload, ahead,
         )  # fmt: skip
         self.stdin = problem.kind == "stdin"
+        self.inside = False  # an assertion had to run in the candidate's process
         self.box = self.open()
 
     def run(self, data: bytes, reuse: bool) -> Outcome:
@@ -216,7 +223,7 @@ class _Candidate:
         self.box.close()
 
 
-class _Helpers:
+class _Boxes:
     """Boxes for the problem's own code, which the candidate never meets: expected expressions and checkers."""
 
     def __init__(self, examiner: Examiner, problem: Problem) -> None:
@@ -224,22 +231,25 @@ class _Helpers:
         self.evaluator: Box | None = None
         self.checker: Box | None = None
 
-    def evaluate(self, statements: str, expression: str) -> Any:
-        """The value of an expected expression, remembered: the next candidate for this problem needs it too."""
+    def evaluate(self, statements: str, expression: str, **given: Any) -> Any:
+        """The value of an expression of the problem's. One that is given nothing of the candidate's is remembered."""
         key = (self.problem.setup, statements, expression)
         cache = self.examiner.values
-        if key not in cache:
-            if self.evaluator is None:
-                heavy = imported(self.problem.setup + "\n" + statements, HEAVY)
-                zygote = self.examiner.zygote("heavy" if heavy else "plain")
-                self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
-            task = {"before": statements, "expr": expression}
-            outcome = self.evaluator.run(json.dumps(task).encode())
-            if outcome.status:
-                raise SchemaError(
-                    f"problem {self.problem.id!r}: the expected value `{expression[:80]}` fails: {outcome.report}"
-                )
-            cache[key] = values.answer(outcome.output)["r"]
+        if not given and key in cache:
+            return cache[key]
+        if self.evaluator is None:
+            heavy = imported(self.problem.setup + "\n" + statements, HEAVY)
+            zygote = self.examiner.zygote("heavy" if heavy else "plain")
+            self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
+        task = {"before": statements, "expr": expression, "given": {k: values.encode(v) for k, v in given.items()}}
+        outcome = self.evaluator.run(json.dumps(task).encode())
+        if given:  # what the candidate answered may well make the expression fail
+            return values.answer(outcome.output)["r"]
+        if outcome.status or not outcome.output:
+            raise SchemaError(
+                f"problem {self.problem.id!r}: the expected value `{expression[:80]}` fails: {outcome.report}"
+            )
+        cache[key] = values.answer(outcome.output)["r"]
         return cache[key]
 
     def check(self, given: Any, output: Any, expected: Any) -> Match:
@@ -251,7 +261,7 @@ class _Helpers:
             raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {self.checker.compile_error}")
         task = {"args": [values.encode(v) for v in (given, output, expected)], "kwargs": {}}
         outcome = self.checker.run(json.dumps(task).encode())
-        if outcome.status or outcome.overdue:  # checkers read outputs as if they were well-formed: these are not
+        if outcome.status or not outcome.output:  # checkers read outputs as if they were well-formed: these are not
             return Match("", f"the checker stopped: {outcome.report or 'no answer'}")
         answer = values.answer(outcome.output)["r"]
         passed, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
@@ -259,7 +269,7 @@ class _Helpers:
             raise SchemaError(f"problem {self.problem.id!r}: the checker returned {answer!r:.80}, not True or False")
         return Match("checker", "") if passed else Match("", f"checker: {reason or 'no'}")
 
-    def __enter__(self) -> _Helpers:
+    def __enter__(self) -> _Boxes:
         return self
 
     def __exit__(self, *_: Any) -> None:

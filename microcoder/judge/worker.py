@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("!Q")
 
 
 class Request(NamedTuple):
-    """Judge `solution`. Tests can be large and a problem has many solutions, so it is sent once and then named by key."""
+    """Judge `solution`. A problem can be large and has many solutions: it is sent once, and named by key after that."""
 
     key: int
     problem: Problem | None  # None: sent before
@@ -93,7 +93,9 @@ def start(settings: Settings, watch: socket.socket | None) -> Examiner:
     for layer in layers:
         examiner = Examiner(replace(settings, layer=layer), watch)
         try:
-            with Box(examiner.zygote("plain"), "print(1)", "stdin", Limits(5.0, 1 << 29, 1 << 20)) as box:
+            # No zygote has tempfile loaded: that a program can import it shows that it can read the library.
+            program, limits = "import tempfile; print(1)", Limits(5.0, 1 << 29, 1 << 20)
+            with Box(examiner.zygote("plain"), program, "stdin", limits) as box:
                 outcome = box.run(b"")
             if outcome.output == b"1\n":
                 return examiner

@@ -41,35 +41,31 @@ class Box:
         self.module = stock.modules[job["kind"]]
         self.scratch: str = job["scratch"]
         self.full = job["layer"] == "full"
-        self.sock = self.arrange(sock, *fds)
+        self.open_to = 4 if self.stdin else 6  # the descriptors of a test process: see program.py
+        self.sock = socket(fileno=out_of_the_way(sock.detach()))
+        self.kept = [out_of_the_way(fd) for fd in fds]  # for the process that is reused; a forked one gets its own
+        self.arrange(*map(os.dup, self.kept))
         self.ruleset = -1
         self.filter: seccomp.Filter | None = None
         self.runner: _Runner | None = None
 
-    def arrange(self, sock: socket, given: int, output: int, report: int) -> socket:
-        """Put every descriptor where the test process will look for it, and the box's own socket out of the way."""
-        null = os.open(os.devnull, os.O_RDWR)
-        value = (null, null, null, report, output, given)
-        wanted = (given, output, null, report) if self.stdin else value
-        high = [_out_of_the_way(fd) for fd in (sock.fileno(), *wanted)]
-        sock.detach()
-        for target, fd in enumerate(high[1:]):
+    def arrange(self, given: int, output: int, report: int) -> None:
+        """Put every descriptor where the test process will look for it. The three given ones are used up."""
+        high = [out_of_the_way(fd) for fd in (given, output, report)]
+        null = out_of_the_way(os.open(os.devnull, os.O_RDWR))
+        given, output, report = high
+        wanted = (given, output, null, report) if self.stdin else (null, null, null, report, output, given)
+        for target, fd in enumerate(wanted):
             os.dup2(fd, target)
-        self.open_to = len(wanted)
-        moved = fcntl.fcntl(high[0], fcntl.F_DUPFD, OPEN_FILES // 2)
-        for fd in range(self.open_to, OPEN_FILES // 2):
-            try:
-                os.close(fd)
-            except OSError:
-                pass
-        return socket(fileno=moved)
+        for fd in (*high, null):
+            os.close(fd)
 
     def main(self) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.lock_down()
         given = 0 if self.stdin else program.INPUT
         try:
-            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogateescape")
+            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogatepass")
             self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
             self.code = compile(source.removeprefix("\ufeff"), "solution.py", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -77,11 +73,14 @@ class Box:
             wire.send(self.sock, {"compile_error": text[:500]})
             return
         sys.modules[self.module.__name__] = self.module
+        sys.set_int_max_str_digits(0)  # after compiling: there a long number takes quadratic time
         program.import_ahead(self.job["imports"], self.module, everything=self.job["kind"] == "function")
         wire.send(self.sock, {"ready": True})
         gc.freeze()
-        while order := self.sock.recv(1):
-            result = self.reused() if order == b"r" else self.forked()
+        while order := wire.receive_order(self.sock):
+            if order is not wire.REUSE:
+                self.arrange(*order)
+            result = self.reused() if order is wire.REUSE else self.forked()
             self.sock.sendall(wire.RESULT.pack(*result))
 
     def lock_down(self) -> None:
@@ -100,7 +99,7 @@ class Box:
             limits[resource.RLIMIT_NPROC] = PROCESSES
         for which, value in limits.items():
             _limit(which, value)
-        if os.getuid() == 0:
+        if os.getuid() == 0 and self.job["nobody"]:
             try:
                 os.setgroups([])
                 os.setresgid(root.NOBODY, root.NOBODY, root.NOBODY)
@@ -118,7 +117,8 @@ class Box:
         kernel.drop_capabilities()
         if landlock.version():
             readable = ["/"] if self.full else self.job["readable"]
-            self.ruleset = _out_of_the_way(landlock.ruleset(readable, [self.scratch]))
+            listable = [] if self.full else self.job["listable"]
+            self.ruleset = out_of_the_way(landlock.ruleset(readable, [self.scratch], listable))
             if self.full:
                 landlock.restrict(self.ruleset)
         if self.stock.box_filter is not None:
@@ -237,11 +237,10 @@ class _Runner:
 
     def __init__(self, box: Box) -> None:
         self.box = box
+        box.arrange(*map(os.dup, box.kept))
         ours, theirs = socketpair()
-        self.sock = socket(fileno=_out_of_the_way(ours.fileno()))
-        high = _out_of_the_way(theirs.fileno())
-        ours.close()
-        theirs.close()
+        self.sock = socket(fileno=out_of_the_way(ours.detach()))
+        high = out_of_the_way(theirs.detach())
         os.dup2(high, box.open_to)
         os.close(high)
         self.pid = kernel.bare_clone()
@@ -259,7 +258,7 @@ class _Runner:
         box, module = self.box, self.box.module
         scope, shared = vars(module), vars(builtins)
         fresh, functions = dict(scope), dict(shared)
-        files = {fd: _out_of_the_way(fd) for fd in range(box.open_to)}
+        files = {fd: fcntl.fcntl(fd, fcntl.F_DUPFD, 32) for fd in range(box.open_to)}
         while control.recv(1):
             status = box.run_once()
             if status or _thread._count():
@@ -303,9 +302,11 @@ class _Runner:
         self.sock.close()
 
 
-def _out_of_the_way(fd: int) -> int:
-    """A copy above the numbers that the test process will use."""
-    return fcntl.fcntl(fd, fcntl.F_DUPFD, 32)
+def out_of_the_way(fd: int) -> int:
+    """The same file at a number above those that a test process uses; `fd` is closed."""
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD, 32)
+    os.close(fd)
+    return high
 
 
 def _limit(which: int, value: int) -> None:

@@ -147,6 +147,7 @@ def _empty_as_list(result: Any) -> Any:
 def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
     if task.get("alias"):
         scope[task["alias"]] = find(scope, entry)
+    scope.update({name: values.decode(value) for name, value in task.get("given", {}).items()})
     try:
         exec(compile(task["before"], "<tests>", "exec"), scope)
     except AssertionError as error:

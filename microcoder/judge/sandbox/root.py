@@ -30,6 +30,30 @@ def interpreter_paths() -> list[str]:
     return kept
 
 
+def open_to_all(paths: list[str]) -> bool:
+    """Whether any user could read these: a box that becomes nobody must be able to import."""
+    for path in paths:
+        while path != "/":
+            if os.stat(path).st_mode & 0o5 != 0o5 and os.path.isdir(path):
+                return False
+            path = os.path.dirname(path)
+    return True
+
+
+def without_package(paths: list[str]) -> tuple[list[str], list[str]]:
+    """The paths less this package, where it is installed among them: what may be read, and what may be listed only."""
+    readable, listable = [], []
+    for path in paths:
+        while PACKAGE.startswith(path + "/"):
+            listable.append(path)
+            entries = [os.path.join(path, name) for name in os.listdir(path)]
+            readable += [e for e in entries if not (PACKAGE + "/").startswith(e + "/")]
+            path = next(e for e in entries if (PACKAGE + "/").startswith(e + "/"))
+        if path != PACKAGE:
+            readable.append(path)
+    return readable, listable
+
+
 def enter_user_namespace() -> None:
     """A user namespace in which this process may mount. As root two users are mapped: root, and nobody for the boxes.
 

@@ -45,11 +45,12 @@ waitid:247:95 pidfd_open:434 prctl:157:167 seccomp:317:277 landlock_restrict_sel
 _BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self")
 _CLONE3 = 435
 _CLONE_THREAD = 0x10000
+_SOCK_STREAM = 1
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06  # BPF: ld abs, jeq, jset, ret
-_NR, _ARCH_AT, _ARG0 = 0, 4, 16  # offsets in struct seccomp_data (both machines are little-endian)
+_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # BPF: ld abs, jeq, jset, and, ret
+_NR, _ARCH_AT, _ARG0, _ARG1 = 0, 4, 16, 24  # offsets in struct seccomp_data (both machines are little-endian)
 
 
 def _numbers() -> dict[str, int]:
@@ -79,6 +80,9 @@ def test_program(own_pid: int | None = None) -> bytes:
         program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _EPERM)
     program += _op(_EQUAL, numbers["clone"], 0, 4) + _op(_LOAD, _ARG0)
     program += _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+    # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
+    program += _op(_EQUAL, numbers["socketpair"], 0, 5) + _op(_LOAD, _ARG1) + _op(_AND, 0xF)
+    program += _op(_EQUAL, _SOCK_STREAM, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
     guarded = [("prlimit64", 0)] + [(n, own_pid) for n in ("kill", "tkill", "tgkill") if own_pid is not None]
     for name, first in guarded:
         program += _op(_EQUAL, numbers[name], 0, 4) + _op(_LOAD, _ARG0)

@@ -190,7 +190,13 @@ def decode(data: Any, depth: int = 0) -> Any:
 
 def _collides(keys: list[Any]) -> bool:
     """Many keys of one hash would make a set or a dict quadratic: a forged result could stall the judge with them."""
-    return len(keys) > 1000 and len({hash(key) for key in keys}) < len(keys) // 4
+    if len(keys) < 1000:
+        return False
+    seen: dict[int, int] = {}
+    for key in keys:
+        value = hash(key)
+        seen[value] = seen.get(value, 0) + 1
+    return max(seen.values()) > 100
 
 
 def answer(output: bytes) -> dict[str, Any]:

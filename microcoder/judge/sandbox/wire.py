@@ -36,6 +36,21 @@ def receive(sock: socket, max_fds: int = 0) -> tuple[Any, list[int]]:
     return json.loads(exactly(sock, size)), list(fds)
 
 
+REUSE = [0]  # the order without descriptors: run in the process that is there
+
+
+def receive_order(sock: socket) -> list[int]:
+    """The next test: its three descriptors, or REUSE; nothing when the trusted side is gone."""
+    order, rights, _, _ = sock.recvmsg(1, CMSG_SPACE(12))
+    if not order:
+        return []
+    if order == b"r":
+        return REUSE
+    fds = array.array("i")
+    fds.frombytes(rights[0][2])
+    return list(fds)
+
+
 def exactly(sock: socket, size: int) -> bytes:
     """So many bytes. EOFError if the other side is gone."""
     parts = []

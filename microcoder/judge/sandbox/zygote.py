@@ -37,8 +37,6 @@ def main(fd: int, layer: str) -> None:
     os.environ.clear()
     for name in WARM:
         __import__(name)
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
     stock = _stock(layer)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
@@ -59,7 +57,10 @@ def _stock(layer: str) -> Stock:
 
 def serve(sock: socket, layer: str, stock: Stock) -> None:
     loaded: set[str] = set()
-    readable = [*root.interpreter_paths(), "/dev/urandom", "/dev/zero"] if layer == "landlock" else []
+    common: dict[str, Any] = {"nobody": layer == "full" or root.open_to_all(root.interpreter_paths())}
+    if layer == "landlock":
+        readable, listable = root.without_package(root.interpreter_paths())
+        common |= {"readable": [*readable, "/dev/urandom", "/dev/zero"], "listable": listable}
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
     while True:
         try:
@@ -72,7 +73,7 @@ def serve(sock: socket, layer: str, stock: Stock) -> None:
                 __import__(name)
             except ImportError:
                 pass  # the candidate's own import will say so
-        job |= {"own_bytes": _address_space(), "readable": readable}
+        job |= common | {"own_bytes": _address_space()}
         try:
             pid = kernel.bare_clone(flags if layer == "full" else 0)
         except OSError as error:
