@@ -53,6 +53,7 @@ class Attack:
     control: bool = False
     bare: bool = False
     needs: str = ""
+    promised: bool = True  # False: a limit that docs/judge.md owns up to under this name
 
 
 def load() -> list[Attack]:
@@ -258,7 +259,7 @@ def run(table: Table, world: World, attack: Attack) -> tuple[Verdict, float]:
     return verdict, time.monotonic() - start
 
 
-@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if not a.control])
+@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.promised and not a.control])
 def test_attack_fails(table: Table, world: World, attack: Attack) -> None:
     if attack.needs == "full" and table.layer != "full":
         pytest.skip("the reduced sandbox does not promise this")
@@ -274,6 +275,14 @@ def test_attack_fails(table: Table, world: World, attack: Attack) -> None:
 def test_harmless_sibling_is_accepted(table: Table, world: World, attack: Attack) -> None:
     verdict, _ = run(table, world, attack)
     assert verdict.accepted, f"{verdict.verdict}: {verdict.message}"
+
+
+@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if not a.promised])
+def test_what_is_not_promised_is_written_down(table: Table, world: World, attack: Attack) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "judge.md").read_text("utf-8")
+    assert attack.name.partition("/")[2] in text
+    verdict, _ = run(table, world, attack)
+    assert verdict.verdict != "internal_error"
 
 
 def test_the_whole_table_leaves_nothing_behind(table: Table, world: World) -> None:
@@ -347,7 +356,7 @@ def test_the_table_holds_for_an_ordinary_user(tmp_path_factory: pytest.TempPathF
         [python, "-m", "pytest", *options, __file__],
         user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, capture_output=True, text=True,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1",
-             "MICROCODER_ATTACK_LAYERS": "full"},
+             "MICROCODER_ATTACK_LAYERS": "full landlock"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 

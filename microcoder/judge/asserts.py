@@ -37,8 +37,8 @@ class Probe:
     `before` and `ask` run in the candidate's process; `expected` (and `rel`, `abs`) are expressions for outside, with
     `outside` run before them. op: one of Python's comparison operators, "contains" (the answer is the container),
     "close" (math.isclose), "near" (abs(a - b) < eps), "truth", "false", "pair" (two answers must be equal), "rest" (the
-    answers, as a tuple called ANSWERS, go into the expression `expected`), or "inside" (the assertion ran in the candidate's
-    process; passing means that it ended without an exception).
+    answers, as a tuple called ANSWERS, go into the expression `expected`), or "inside" (the assertion ran in the
+    candidate's process; passing means that it ended without an exception).
     """
 
     op: str

@@ -115,7 +115,7 @@ class Box:
         self.fds = [_memory_file(name) for name in ("input", "output", "report")]
         self.sock, theirs = socket.socketpair()
         job = {
-            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": list(preload), "imports": list(imports),
+            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": preload, "imports": imports,
             "scratch": self.scratch, "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes,
             "output_bytes": limits.output_bytes,
         }  # fmt: skip

@@ -31,6 +31,8 @@ class Check:
     otherwise: Check | None = None  # to be run instead if the output is a thing without a plain value
 
 
+# An assertion that calls one of these may be about an object itself; only then is it tried inside.
+_LOOKS_AT_OBJECTS = ("isinstance", "issubclass", "callable", "hasattr", "getattr", "next", "iter", "type")
 NO_PLAIN_VALUE = Match("", "the answer has no plain value")
 
 
@@ -97,7 +99,8 @@ def _assertion(probe: Probe, policy: str, rules: Compare, helpers: Helpers) -> C
     task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
     data, whole = json.dumps(task).encode(), _inside(probe, f"{probe.before}\nassert {probe.text}")
     if probe.op == "rest":
-        return Check(data, lambda output, helpers: _rest(probe, values.answer(output)["r"], helpers), otherwise=whole)
+        otherwise = whole if any(f"{name}(" in probe.text for name in _LOOKS_AT_OBJECTS) else None
+        return Check(data, lambda out, helpers: _rest(probe, values.answer(out)["r"], helpers), otherwise=otherwise)
     expected: Any = None
     if probe.expected:
         try:

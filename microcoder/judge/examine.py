@@ -70,7 +70,7 @@ class Examiner:
         """The verdict. Never raises for what a candidate or a problem does; BoxError becomes internal_error."""
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.settings.layer)
         start = time.monotonic()
-        for _ in range(2):  # a zygote that was killed is replaced, and its work done once more
+        for _ in range(3):  # a zygote that was killed is replaced, and its work done again
             try:
                 self._examine(problem, solution, verdict)
                 break
@@ -205,10 +205,11 @@ class _Candidate:
         ahead = imported(source, AHEAD)
         if problem.kind == "function":  # LeetCode has these at hand without an import
             ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
+        kind = "value" if problem.kind == "assert" else problem.kind
+        entry, setup = problem.entry_point, problem.setup
         self.open = lambda: Box(
-            examiner.zygote("heavy" if preload else "plain"), source,
-            "value" if problem.kind == "assert" else problem.kind, limits, problem.entry_point, problem.setup, preload, ahead,
-        )  # fmt: skip
+            examiner.zygote("heavy" if preload else "plain"), source, kind, limits, entry, setup, preload, ahead
+        )
         self.stdin = problem.kind == "stdin"
         self.inside = False  # an assertion had to run in the candidate's process
         self.box = self.open()

@@ -45,6 +45,7 @@ class Box:
         self.sock = socket(fileno=out_of_the_way(sock.detach()))
         self.kept = [out_of_the_way(fd) for fd in fds]  # for the process that is reused; a forked one gets its own
         self.arrange(*map(os.dup, self.kept))
+        self.ready = False
         self.ruleset = -1
         self.filter: seccomp.Filter | None = None
         self.runner: _Runner | None = None
@@ -76,6 +77,7 @@ class Box:
         sys.set_int_max_str_digits(0)  # after compiling: there a long number takes quadratic time
         program.import_ahead(self.job["imports"], self.module, everything=self.job["kind"] == "function")
         wire.send(self.sock, {"ready": True})
+        self.ready = True
         gc.freeze()
         while order := wire.receive_order(self.sock):
             if order is not wire.REUSE:
@@ -99,7 +101,7 @@ class Box:
             limits[resource.RLIMIT_NPROC] = PROCESSES
         for which, value in limits.items():
             _limit(which, value)
-        if os.getuid() == 0 and self.job["nobody"]:
+        if os.getuid() == 0:
             try:
                 os.setgroups([])
                 os.setresgid(root.NOBODY, root.NOBODY, root.NOBODY)
@@ -208,10 +210,9 @@ class Box:
 
     def sweep(self) -> bool:
         """Empty the scratch folder; True if that failed and the box must not be used again."""
-        if not os.listdir(self.scratch):
-            return False
         try:
-            _remove_all(self.scratch)
+            if os.listdir(self.scratch):
+                _remove_all(self.scratch)
             return False
         except OSError:
             return True

@@ -30,14 +30,14 @@ def interpreter_paths() -> list[str]:
     return kept
 
 
-def open_to_all(paths: list[str]) -> bool:
-    """Whether any user could read these: a box that becomes nobody must be able to import."""
+def closed_to_others(paths: list[str]) -> str:
+    """The first folder on the way to these that not every user can enter: as nobody a box could not import from it."""
     for path in paths:
         while path != "/":
-            if os.stat(path).st_mode & 0o5 != 0o5 and os.path.isdir(path):
-                return False
+            if os.path.isdir(path) and not os.stat(path).st_mode & 0o1:
+                return path
             path = os.path.dirname(path)
-    return True
+    return ""
 
 
 def without_package(paths: list[str]) -> tuple[list[str], list[str]]:

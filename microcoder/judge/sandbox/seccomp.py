@@ -43,12 +43,15 @@ shutdown:48:210 getsockopt:55:209 setsockopt:54:208 getsockname:51:204 getpeerna
 waitid:247:95 pidfd_open:434 prctl:157:167 seccomp:317:277 landlock_restrict_self:446
 """
 _BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self")
+# What Landlock leaves to the owner of a file, where the file system is not private.
+_BY_OWNER = ("chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
 _CLONE3 = 435
 _CLONE_THREAD = 0x10000
 _SOCK_STREAM = 1
+_FIONBIO, _FIOCLEX = 0x5421, 0x5451
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-_ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
+_ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
 _LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # BPF: ld abs, jeq, jset, and, ret
 _NR, _ARCH_AT, _ARG0, _ARG1 = 0, 4, 16, 24  # offsets in struct seccomp_data (both machines are little-endian)
 
@@ -73,16 +76,24 @@ def box_program() -> bytes:
 
 
 def test_program(own_pid: int | None = None) -> bytes:
-    """Refuse new processes and reaching for others. With `own_pid`, signals go to that process only."""
+    """Refuse new processes and reaching for others.
+
+    With `own_pid`, where no namespaces stand around it: signals to that process only, and no changing of others' files.
+    """
     numbers = _numbers()
     program = _op(_LOAD, _NR)
-    for name in _BOX_ONLY:
+    refused = _BOX_ONLY if own_pid is None else _BOX_ONLY + _BY_OWNER
+    for name in (n for n in refused if n in numbers):
         program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _EPERM)
     program += _op(_EQUAL, numbers["clone"], 0, 4) + _op(_LOAD, _ARG0)
     program += _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
     # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
     program += _op(_EQUAL, numbers["socketpair"], 0, 5) + _op(_LOAD, _ARG1) + _op(_AND, 0xF)
     program += _op(_EQUAL, _SOCK_STREAM, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+    if own_pid is not None:  # the same for flags of files; ENOTTY is what Python expects of a file that is no terminal
+        program += _op(_EQUAL, numbers["ioctl"], 0, 5) + _op(_LOAD, _ARG1)
+        program += _op(_EQUAL, _FIONBIO, 1, 0) + _op(_EQUAL, _FIOCLEX, 0, 1)
+        program += _op(_RETURN, _ALLOW) + _op(_RETURN, _ENOTTY)
     guarded = [("prlimit64", 0)] + [(n, own_pid) for n in ("kill", "tkill", "tgkill") if own_pid is not None]
     for name, first in guarded:
         program += _op(_EQUAL, numbers[name], 0, 4) + _op(_LOAD, _ARG0)

@@ -26,6 +26,8 @@ def main(fd: int, layer: str) -> None:
         if layer == "full":
             root.enter_user_namespace()
             root.build()
+        elif os.getuid() == 0 and (closed := root.closed_to_others(root.interpreter_paths())):
+            raise OSError(f"{closed} is closed to other users, and a program must not run as root: use another Python")
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         kernel.die_with_parent(parent)  # after the change of user namespace, which clears it
@@ -57,7 +59,7 @@ def _stock(layer: str) -> Stock:
 
 def serve(sock: socket, layer: str, stock: Stock) -> None:
     loaded: set[str] = set()
-    common: dict[str, Any] = {"nobody": layer == "full" or root.open_to_all(root.interpreter_paths())}
+    common: dict[str, Any] = {}
     if layer == "landlock":
         readable, listable = root.without_package(root.interpreter_paths())
         common |= {"readable": [*readable, "/dev/urandom", "/dev/zero"], "listable": listable}
@@ -92,13 +94,15 @@ def serve(sock: socket, layer: str, stock: Stock) -> None:
 
 
 def _enter_box(zygote: socket, job: dict[str, Any], fds: list[int], stock: Stock) -> None:
-    sock = socket(fileno=fds[0])
+    box = None
     try:
         zygote.close()
-        Box(job, sock, fds[1:], stock).main()
+        box = Box(job, socket(fileno=fds[0]), fds[1:], stock)
+        box.main()
     except BaseException as error:
         try:
-            wire.send(sock, {"error": f"{type(error).__name__}: {error}"})
+            if box is None or not box.ready:  # later the trusted side expects results; it sees that the box is gone
+                wire.send(box.sock if box else socket(fileno=fds[0]), {"error": f"{type(error).__name__}: {error}"})
         except OSError:
             pass
     finally:
