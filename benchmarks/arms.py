@@ -20,6 +20,7 @@ from microcoder.schema import Problem, Solution, Test
 
 WORKERS = 2
 MODELLED = ("livecodebench", "deepcoder", "verl")
+VARIANTS = ("livecodebench-bare", "deepcoder-taco")
 
 
 @dataclass
@@ -112,9 +113,9 @@ def peer_work(candidates: list[Candidate]) -> dict[str, object]:
 def peers(given: list[str], python: str) -> list[Peer]:
     """The peers of `--peer name=PATH`; a model stands in for each of the three that has no path."""
     paths = dict(item.split("=", 1) for item in given)
-    names = [*MODELLED, *(n for n in paths if n == "deepcoder-taco")]
+    names = [*MODELLED, *(n for n in paths if n in VARIANTS)]
     if unknown := set(paths) - set(names):
-        raise SystemExit(f"--peer {unknown.pop()}: no such peer; known are {', '.join(MODELLED)}, deepcoder-taco")
+        raise SystemExit(f"--peer {unknown.pop()}: no such peer; known are {', '.join(MODELLED + VARIANTS)}")
     for name, path in paths.items():
         if not Path(path).is_dir():
             raise SystemExit(f"--peer {name}={path}: no such folder; give a checkout of {name}")

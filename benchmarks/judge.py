@@ -77,14 +77,14 @@ def compare(
     for arm in chosen:
         mine = part(arm, candidates, options.peer_candidates)
         rows.append(row(arm.label, mine, runs[arm.label], floor_row(mine, floors)["wall_s"]))
-    base = [r["programs_per_s"] for r in rows if "livecodebench" in r["arm"]]
+    base = [r["programs_per_s"] for r in rows if r["arm"].endswith("livecodebench")]
     for r in rows:
         r["to_livecodebench"] = r["programs_per_s"] / base[0] if base else None
     return rows
 
 
 def part(arm: Arm, candidates: list[Candidate], count: int | None) -> list[Candidate]:
-    if not count or isinstance(arm, arms.Ours) or arm.name == "livecodebench" or count >= len(candidates):
+    if not count or isinstance(arm, arms.Ours) or arm.name.startswith("livecodebench") or count >= len(candidates):
         return candidates
     return [candidates[i * len(candidates) // count] for i in range(count)]
 

@@ -6,6 +6,7 @@ PATH is a checkout of the peer, or "model". How each is called:
 
 1. livecodebench: `evaluate_generations` of lcb_runner.evaluation.compute_code_generation_metrics, its own process pool
    (num_process_evaluate = WORKERS, timeout = the limit); accepted where every result is above 0, as it counts itself.
+   Its runner has `datasets` loaded when it judges, which every fork pays for; livecodebench-bare is without.
 2. deepcoder (rllm): `lcb_check_correctness_v2` of rllm.rewards.code_reward, which its RewardCodeFn calls; timeout = the
    limit (RewardCodeFn leaves it at 6).
 3. deepcoder-taco: `check_correctness` of the same file with `taco.run_test`, its comparator for PrimeIntellect's data.
@@ -31,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 One = Callable[[dict[str, Any], str, int], bool]
-NAMES = ("livecodebench", "deepcoder", "deepcoder-taco", "verl")
+NAMES = ("livecodebench", "livecodebench-bare", "deepcoder", "deepcoder-taco", "verl")
 
 
 def bare(root: str, *names: str) -> None:
@@ -48,8 +49,10 @@ def load(name: str, path: str) -> One | None:
         models = importlib.import_module("models")
         model: One = models.verl if name == "verl" else models.livecodebench  # deepcoder's code came from there
         return model
-    if name == "livecodebench":
+    if name.startswith("livecodebench"):
         bare(path, "lcb_runner", "lcb_runner.evaluation")
+        if name == "livecodebench":
+            importlib.import_module("lcb_runner.benchmarks")  # its runner loads this first, and with it `datasets`
         importlib.import_module("lcb_runner.evaluation.compute_code_generation_metrics")
         return None
     if name.startswith("deepcoder"):

@@ -44,6 +44,8 @@ class Box:
         self.open_to = 4 if self.stdin else 6  # the descriptors of a test process: see program.py
         self.sock = socket(fileno=out_of_the_way(sock.detach()))
         self.kept = [out_of_the_way(fd) for fd in fds]  # for the process that is reused; a forked one gets its own
+        for fd in range(6):  # occupied, so that whatever is opened or received lies above
+            os.dup2(self.kept[0], fd)
         self.arrange(*map(os.dup, self.kept))
         self.ready = False
         self.ruleset = -1
@@ -51,14 +53,12 @@ class Box:
         self.runner: _Runner | None = None
 
     def arrange(self, given: int, output: int, report: int) -> None:
-        """Put every descriptor where the test process will look for it. The three given ones are used up."""
-        high = [out_of_the_way(fd) for fd in (given, output, report)]
-        null = out_of_the_way(os.open(os.devnull, os.O_RDWR))
-        given, output, report = high
+        """Put every descriptor where the test process will look for it. The three given ones, above 5, are used up."""
+        null = os.open(os.devnull, os.O_RDWR)
         wanted = (given, output, null, report) if self.stdin else (null, null, null, report, output, given)
         for target, fd in enumerate(wanted):
             os.dup2(fd, target)
-        for fd in (*high, null):
+        for fd in (given, output, report, null):
             os.close(fd)
 
     def main(self) -> None:
@@ -137,8 +137,8 @@ class Box:
                 program.leave(self.run_once())
             finally:
                 program.leave(70)
-        fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
         start = time.monotonic()
+        fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
         overdue = self.outwait(pid, fd)
         if fd >= 0:
             os.close(fd)
@@ -193,20 +193,12 @@ class Box:
     def reap(self, pid: int) -> tuple[int, float, int]:
         """Wait status, CPU seconds and peak KiB of a test process that has ended, or is about to."""
         _, status, usage = os.wait4(pid, 0)
-        self.end_stragglers(pid)
-        return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // (1 if kernel.LINUX else 1024)
-
-    def end_stragglers(self, pid: int) -> None:
-        """Nothing a test started outlives it. (The filter forbids new processes; this does not rely on it.)"""
-        try:
-            if os.getpid() == 1:
-                os.kill(-1, signal.SIGKILL)
-                while os.waitpid(-1, 0):
-                    pass
-            elif not kernel.LINUX or self.job["layer"] == "rlimits":
+        if self.filter is None:  # it could start others; with the filter it could not
+            try:
                 os.killpg(pid, signal.SIGKILL)
-        except (ProcessLookupError, ChildProcessError, PermissionError):
-            pass
+            except (ProcessLookupError, PermissionError):
+                pass
+        return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // (1 if kernel.LINUX else 1024)
 
     def sweep(self) -> bool:
         """Empty the scratch folder; True if that failed and the box must not be used again."""
