@@ -110,22 +110,22 @@ class _Reader:
         """Whether anything in `node` may come from the candidate: any name that nothing else explains does."""
         local = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         local |= {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)} | also
-        for name in _names_loaded(node):
-            if name in _MODULES and name not in self.known:
-                self.note(ast.parse(f"import {name}").body[0])
-            if name not in self.known and name not in local:
-                return True
-        return False
+        loaded = _names_loaded(node)
+        for name in sorted(loaded & _MODULES - self.known - local):  # a module that the tests forgot to import
+            self.note(ast.parse(f"import {name}").body[0])
+        return bool(loaded - self.known - local)
 
     def needed(self, ask: ast.expr) -> str:
-        """The statements so far, less the plain assignments and definitions that `ask` does not lead back to."""
+        """The statements so far, less what `ask` does not lead back to: other variables, and what is done with them."""
+        self.depends(ask)  # imports the modules it mentions
         wanted, kept = _names_loaded(ask), []
         for statement in reversed(self.before):
-            plain = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)
-            if isinstance(statement, plain) and not _names_bound([statement]) & wanted:
+            binds, uses = _names_bound([statement]), _names_loaded(statement)
+            touched = binds | (uses & self.variables)
+            if touched and not touched & wanted and not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 continue
             kept.append(statement)
-            wanted |= _names_loaded(statement)
+            wanted |= uses
         return _source(kept[::-1])
 
     def inside(self, body: list[ast.stmt]) -> Probe:
@@ -143,7 +143,6 @@ class _Reader:
             return [p for part in test.values for p in self.convert(part, text)]
         if isinstance(test, ast.Constant) and test.value:
             return []  # `assert True` asks nothing
-        self.depends(test)  # imports the modules it mentions
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return [self.comparison(test.left, _OPERATORS[type(test.ops[0])], test.comparators[0], text)]
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and self.is_question(test.operand):

@@ -1,0 +1,209 @@
+"""The pool: futures, streams, back-pressure, and what happens when parts of it die. Real processes throughout."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from microcoder import Judge, Problem, Solution, Test
+from microcoder.judge import JudgeError
+
+SQUARE = Problem("square", tests=[Test(f"{n}\n", f"{n * n}\n") for n in range(4)], time_limit_s=2)
+RIGHT = "print(int(input()) ** 2)"
+SLOW = "import time\ntime.sleep(0.4)\nprint(int(input()) ** 2)"
+BUSY = "n = int(input())\nfor _ in range(3_000_000): pass\nprint(n ** 2)"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with Judge(workers=2) as judge:
+        yield judge
+
+
+def descendants(word: str) -> list[psutil.Process]:
+    """Our processes of a kind: "worker" or "zygote"."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if f"{word} import main" in " ".join(process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            pass
+    return found
+
+
+def test_check_submit_map_and_acheck_agree(judge: Judge) -> None:
+    completion = f"So:\n```python\n{RIGHT}\n```\n"
+    assert judge.check(SQUARE, completion).accepted
+    assert judge.submit(SQUARE, code=RIGHT).result().accepted
+    assert asyncio.run(judge.acheck(SQUARE, code=RIGHT)).accepted
+    [(solution, verdict)] = judge.map([(SQUARE, Solution("square", code=RIGHT, id="x"))])
+    assert solution.id == verdict.id == "x" and verdict.accepted and verdict.problem_id == "square"
+
+
+def test_map_gives_results_as_they_are_ready(judge: Judge) -> None:
+    pairs = [(SQUARE, Solution("square", code=code, id=name)) for name, code in (("slow", SLOW), ("quick", RIGHT))]
+    assert [solution.id for solution, _ in judge.map(pairs)] == ["quick", "slow"]
+
+
+def test_map_reads_no_faster_than_it_judges(judge: Judge) -> None:
+    taken = 0
+
+    def endless() -> Iterator[tuple[Problem, Solution]]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield SQUARE, Solution("square", code=RIGHT)
+
+    results = judge.map(endless())
+    for _ in range(3):
+        next(results)
+    assert taken < 60
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_a_full_queue_makes_submit_wait() -> None:
+    with Judge(workers=1, queue=1) as judge:
+        one = Problem("one", tests=[Test("2\n", "4\n")])
+        futures = [judge.submit(one, code="import time; time.sleep(1); print(4)") for _ in range(2)]
+        third = threading.Thread(target=lambda: futures.append(judge.submit(one, code="print(4)")))
+        third.start()
+        third.join(0.3)
+        assert third.is_alive()
+        third.join(10)
+        assert [f.result().verdict for f in futures] == ["accepted"] * 3
+
+
+def test_threads_may_share_a_judge(judge: Judge) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        verdicts = list(threads.map(lambda n: judge.check(SQUARE, code=RIGHT if n % 2 else "print(1)"), range(40)))
+    assert [v.accepted for v in verdicts] == [bool(n % 2) for n in range(40)]
+
+
+@pytest.mark.parametrize("kind", ["worker", "zygote"])
+def test_a_killed_process_is_replaced_and_its_work_done_again(kind: str) -> None:
+    with Judge(workers=1) as judge:
+        future = judge.submit(SQUARE, code=BUSY)
+        time.sleep(0.15)
+        [victim, *_] = descendants(kind)
+        victim.kill()
+        assert future.result().verdict == "accepted"
+        assert judge.check(SQUARE, code=RIGHT).accepted
+
+
+def test_closing_leaves_no_process() -> None:
+    before = len(psutil.Process().children(recursive=True))
+    judge = Judge(workers=2)
+    judge.check(SQUARE, code=RIGHT)
+    judge.check(SQUARE, code="import numpy\n" + RIGHT)
+    assert len(psutil.Process().children(recursive=True)) > before
+    judge.close()
+    assert len(psutil.Process().children(recursive=True)) == before
+    with pytest.raises(JudgeError, match="closed"):
+        judge.submit(SQUARE, code=RIGHT)
+
+
+def test_leaving_by_an_exception_does_not_wait_for_programs() -> None:
+    start = time.monotonic()
+    forever = Problem("f", tests=[Test("", "1")], time_limit_s=60)
+    with pytest.raises(KeyboardInterrupt), Judge(workers=2) as judge:
+        for _ in range(4):
+            judge.submit(forever, code="while True: pass")
+        raise KeyboardInterrupt
+    assert time.monotonic() - start < 30
+
+
+def test_a_killed_user_leaves_no_process() -> None:
+    """SIGKILL to the process that owns the pool: the kernel ends workers, zygotes and boxes."""
+    script = (
+        "from microcoder import Judge, Problem, Test\n"
+        "judge = Judge(workers=2)\n"
+        "problem = Problem('p', tests=[Test('', '1')], time_limit_s=60)\n"
+        "futures = [judge.submit(problem, code='while True: pass') for _ in range(2)]\n"
+        "print('running', flush=True)\n"
+        "futures[0].result()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as user:
+        assert user.stdout is not None and user.stdout.readline() == "running\n"
+        time.sleep(0.7)
+        family = psutil.Process(user.pid).children(recursive=True)
+        assert len(family) >= 6  # two workers, two zygotes, two boxes, perhaps their tests
+        os.kill(user.pid, signal.SIGKILL)
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive
+
+
+def test_all_tests_run_when_asked() -> None:
+    with Judge(workers=1, stop_at_first_failure=False) as judge:
+        verdict = judge.check(SQUARE, code="print(1)")
+    assert [t.verdict for t in verdict.tests] == ["wrong_answer", "accepted", "wrong_answer", "wrong_answer"]
+    assert verdict.verdict == "wrong_answer" and verdict.message.startswith("test 0")
+
+
+def test_reuse_finds_out_a_program_that_leans_on_earlier_tests() -> None:
+    leaning = "import math\nmath.n = getattr(math, 'n', -1) + 1\nprint(math.n ** 2)"
+    with Judge(workers=1, reuse=True) as judge:
+        assert judge.check(SQUARE, code=RIGHT).accepted
+        assert judge.check(SQUARE, code=leaning).verdict == "wrong_answer"
+
+
+def test_a_changed_problem_is_judged_as_it_is_now(judge: Judge) -> None:
+    problem = Problem("p", tests=[Test("", "1\n")])
+    assert judge.check(problem, code="print(1)").accepted
+    problem.tests[0].output = "2\n"
+    assert judge.check(problem, code="print(1)").verdict == "wrong_answer"
+
+
+def test_verdicts_repeat_although_sets_and_random_are_used(judge: Judge) -> None:
+    code = "import random\nprint({c + 'x' for c in 'qwertyuiop'}, random.random(), hash('a'))"
+    problem = Problem("p", tests=[Test("", "?")])
+    messages = {judge.check(problem, code=code).message for _ in range(6)}
+    assert len(messages) == 1
+
+
+def test_the_time_limit_is_cpu_time_also_on_a_loaded_host(judge: Judge) -> None:
+    crowd = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+        for _ in range(8 * len(os.sched_getaffinity(0)))
+    ]
+    try:
+        problem = Problem("p", tests=[Test("", "done\n")], time_limit_s=1.0)
+        code = "import time\nwhile time.process_time() < 0.5: pass\nprint('done')"
+        verdicts = [f.result() for f in [judge.submit(problem, code=code) for _ in range(4)]]
+        loop = judge.check(problem, code="while True: pass")
+    finally:
+        for process in crowd:
+            process.kill()
+            process.wait()
+    assert [v.verdict for v in verdicts] == ["accepted"] * 4
+    assert max(v.tests[0].wall_s for v in verdicts) > 1.0  # the host was loaded indeed
+    assert loop.verdict == "time_limit" and 1.0 <= loop.cpu_s < 1.5
+
+
+def test_a_problem_that_cannot_be_judged_is_an_internal_error(judge: Judge) -> None:
+    problem = Problem("p", kind="function", entry_point="f", tests=[Test("5", "5")])
+    verdict = judge.check(problem, code="def f(x): return x")
+    assert verdict.verdict == "internal_error" and "list of arguments" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"), [({"policy": "lenient"}, "robust"), ({"sandbox": "docker"}, "landlock")]
+)
+def test_wrong_options_say_what_would_work(options: dict[str, str], hint: str) -> None:
+    with pytest.raises(JudgeError, match=hint):
+        Judge(workers=1, **options)  # type: ignore[arg-type]
+
+
+def test_a_solution_needs_code_or_a_completion(judge: Judge) -> None:
+    with pytest.raises(JudgeError, match="one of the two"):
+        judge.submit(SQUARE)
