@@ -1,4 +1,4 @@
-"""One reader and one writer for problems and solutions (JSON Lines or Parquet), and the log that verdicts go to.
+"""One reader and one writer for problems and solutions, in JSON Lines or Parquet.
 
 Nothing is dropped silently: a line that cannot be used comes back as a BadLine with its number and the reason, in
 its place in the stream, and the caller counts it. Only a file that cannot be read at all is an exception.
@@ -15,10 +15,9 @@ import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
-from .schema import Problem, Solution, Verdict
+from .schema import Problem, Solution
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
 BOM = b"\xef\xbb\xbf"
@@ -89,7 +88,7 @@ def count_records(path: str | Path) -> int:
 def write_problems(path: str | Path, problems: Iterable[Problem]) -> int:
     """Write them all and return how many; the file appears under its name only when it is complete."""
     path = Path(path)
-    suffix = _suffix(path)
+    suffix = kind_of(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if suffix == ".parquet":
@@ -104,94 +103,6 @@ def write_problems(path: str | Path, problems: Iterable[Problem]) -> int:
     return count
 
 
-class VerdictLog:
-    """Verdicts in a JSONL file that is only ever appended to, so that an interrupted judging can go on.
-
-    On opening, `done` holds the verdicts that are there (without their tests, which may be many), by id. A last line
-    that was cut off in the middle is removed. A file with anything else in it is refused, never overwritten.
-    """
-
-    def __init__(self, path: str | Path, fresh: bool = False) -> None:
-        self.path = Path(path)
-        self.done: dict[str, Verdict] = {}
-        if _suffix(self.path) != ".jsonl":
-            raise FileError(f"verdicts are written line by line, so {path} must end in .jsonl")
-        try:
-            self._file: IO[bytes] = open(self.path, "a+b")
-        except OSError as error:
-            hint = f"; create the folder first: mkdir -p {self.path.parent}" if not self.path.parent.exists() else ""
-            raise FileError(f"cannot write {path}: {error.strerror}{hint}") from None
-        try:
-            self._lock()
-            self._recover()
-            if fresh:
-                self.done = {}
-                self._file.truncate(0)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def append(self, verdict: Verdict) -> None:
-        """Write one line and flush it: what was judged survives the end of this process."""
-        self._file.write(_line(verdict.to_dict()))
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> VerdictLog:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not a Unix: two writers are then the user's to avoid
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(f"another process is writing to {self.path}; name another file with -o") from None
-        except OSError:
-            pass  # a file system without locks
-
-    def _recover(self) -> None:
-        self._file.seek(0)
-        good, line = 0, b"\n"
-        for n, line in enumerate(self._file, 1):
-            if not line.endswith(b"\n") and _is_cut_off(line):
-                self._file.truncate(good)
-                return
-            try:
-                verdict = Verdict.from_dict({**json.loads(line), "tests": []}) if line.strip() else None
-            except (ValueError, TypeError):
-                raise FileError(
-                    f"{self.path}:{n} is not a verdict, so nothing was added to that file; "
-                    f"move it away or name another file with -o"
-                ) from None
-            if verdict is not None:
-                self.done[verdict.id] = verdict
-            good += len(line)
-        if not line.endswith(b"\n"):
-            self._file.write(b"\n")
-
-
-def _is_cut_off(line: bytes) -> bool:
-    """Whether a last line without its end is the beginning of a verdict (and not somebody's one-line file)."""
-    start = b'{"id": '
-    if not line.startswith(start):
-        return start.startswith(line)
-    try:
-        json.loads(line)
-    except ValueError:
-        return True
-    return False
-
-
 def _build(make: Callable[[dict[str, Any]], Record], path: str | Path, line: int, record: Any) -> Record | BadLine:
     if isinstance(record, BadLine):
         return record
@@ -203,7 +114,8 @@ def _build(make: Callable[[dict[str, Any]], Record], path: str | Path, line: int
         return BadLine(str(path), line, str(error))
 
 
-def _suffix(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """Which of SUFFIXES a file's name ends in."""
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if path.name.lower().endswith(suffix):
             return suffix
@@ -218,7 +130,7 @@ def _records(path: str | Path, parse: bool = True) -> Iterator[tuple[int, Any]]:
         raise FileError(f"{path} is a folder; name a file in it" + (f", such as {path / inside[0]}" if inside else ""))
     if not path.exists():
         raise FileError(f"there is no file {path}")
-    suffix = _suffix(path)
+    suffix = kind_of(path)
     try:
         if suffix == ".parquet":
             yield from _rows(path, parse)
@@ -295,7 +207,7 @@ def _nested(name: str, value: Any) -> Any:
         return value
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def json_line(record: dict[str, Any]) -> bytes:
     try:
         text = json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, as a program may print: only an escape can carry it
@@ -308,7 +220,7 @@ def _write_json(path: Path, problems: Iterable[Problem], suffix: str) -> int:
     with gzip.open(path, "wb") if suffix.endswith(".gz") else open(path, "wb") as file:
         for count, problem in enumerate(problems, 1):
             start = b"" if suffix != ".json" else b"[\n" if count == 1 else b","
-            file.write(start + _line(problem.to_dict()))
+            file.write(start + json_line(problem.to_dict()))
         if suffix == ".json":
             file.write(b"]\n" if count else b"[]\n")
     return count

@@ -11,13 +11,13 @@ import pytest
 from microcoder.files import (
     BadLine,
     FileError,
-    VerdictLog,
     count_records,
     read_problems,
     read_solutions,
     write_problems,
 )
 from microcoder.schema import Compare, Problem, Test, TestVerdict, Verdict
+from microcoder.verdict_log import VerdictLog
 
 ONE = '{"id": "a", "tests": [{"input": "1", "output": "2"}]}'
 PROBLEMS = [

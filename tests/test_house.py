@@ -14,7 +14,7 @@ import microcoder
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
     {"files", "prompts"},
-    {"config", "run", "advise", "models"},
+    {"config", "run", "advise", "models", "verdict_log"},
     {"judge", "grpo"},
     {"rollout"},
     {"engines", "bench", "data"},

@@ -18,7 +18,8 @@ from .settings import Setting, WithSettings, complete_setting
 
 if TYPE_CHECKING:
     from ..config import JudgeConfig
-    from ..files import BadLine, VerdictLog
+    from ..files import BadLine
+    from ..verdict_log import VerdictLog
     from .progress import Progress
     from .summary import Tally
 
@@ -90,8 +91,9 @@ def _judge(
     limit: int | None,
     as_json: bool,
 ) -> int:
-    from ..files import VerdictLog, count_records
+    from ..files import count_records
     from ..judge import Judge
+    from ..verdict_log import VerdictLog
     from .progress import Progress
     from .summary import Tally, render
 
