@@ -17,6 +17,7 @@ import random
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -125,31 +126,32 @@ def loaded(count: int, peer: arms.Peer, peer_count: int) -> dict[str, Any]:
     return result
 
 
-def killed(verdicts: int, seed: int, every: int) -> dict[str, Any]:
-    """After every few verdicts SIGKILL to a worker or zygote picked at random, once the last victim is replaced: a
-    candidate whose worker dies twice is an internal_error by design, and this asks about single deaths."""
+def killed(verdicts: int, seed: int, every: float) -> dict[str, Any]:
+    """SIGKILL to a worker or zygote picked at random, at random times, whatever it is doing, starting included."""
     rng, hits = random.Random(seed), Counter[str]()
     known = {c.id: c for c in tiny.stream(verdicts, seed, first=10**6)}
-    due = every
+    over = threading.Event()
 
-    def kill(done: int) -> None:
-        nonlocal due
-        if done < due or not processes.settled(arms.WORKERS):
-            return
-        due = done + rng.randint(every // 2, 3 * every // 2)
-        victim = rng.choice(sorted(processes.trusted(), key=lambda p: p.pid))
-        try:
-            kind = "child" if victim.ppid() == os.getpid() else "grandchild"
-            victim.kill()
-            hits[kind] += 1
-        except psutil.Error:
-            pass  # it ended by itself just now
+    def kill() -> None:
+        while not over.wait(rng.expovariate(1 / every)):
+            alive = sorted(processes.trusted(), key=lambda p: p.pid)
+            try:
+                victim = rng.choice(alive)
+                kind = "worker" if victim.ppid() == os.getpid() else "zygote"
+                victim.kill()
+                hits[kind] += 1
+            except (psutil.Error, IndexError):
+                pass  # it ended by itself just now
 
-    print(f"\nkilled: {verdicts} verdicts, a worker or zygote killed after about every {every}")
+    print(f"\nkilled: {verdicts} verdicts, a worker or zygote killed every {every} s on average")
     with Judge(workers=arms.WORKERS) as judge:
-        started = time.perf_counter()
-        wrong = judged(judge, known.values(), kill)
-        wall = time.perf_counter() - started
+        begun = time.perf_counter()
+        killer = threading.Thread(target=kill)
+        killer.start()
+        wrong = judged(judge, known.values())
+        wall = time.perf_counter() - begun
+        over.set()
+        killer.join()
     time.sleep(0.2)
     left = processes.sample()["processes"] - 1
     said = dict(Counter(w["said"] for w in wrong))
@@ -165,8 +167,8 @@ def main() -> None:
     parser.add_argument("--verdicts", type=int, default=20000, help="of the soak")
     parser.add_argument("--batch", type=int, default=1000, help="verdicts between two samples")
     parser.add_argument("--candidates", type=int, default=64, help="of the loaded part")
-    parser.add_argument("--kill-verdicts", type=int, default=500)
-    parser.add_argument("--kill-every", type=int, default=10, help="verdicts between two kills, about")
+    parser.add_argument("--kill-verdicts", type=int, default=5000)
+    parser.add_argument("--kill-every", type=float, default=1.0, help="seconds between two kills, on average")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PATH", help="livecodebench's checkout")
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--peer-candidates", type=int, default=8, help="programs the peer judges in the loaded part")

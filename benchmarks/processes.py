@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
@@ -18,21 +17,6 @@ def family() -> list[psutil.Process]:
 def trusted() -> list[psutil.Process]:
     """The descendants that are the judge's own (workers, zygotes): those in this process's pid namespace."""
     return [p for p in family() if _levels(p.pid) == _levels(os.getpid())]
-
-
-def settled(workers: int) -> bool:
-    """Whether every worker is there, each has a zygote, and none of them was started within the last second."""
-    ours = trusted()
-    return len(ours) >= 2 * workers and all(_age(process) > 1.0 for process in ours)
-
-
-def _age(process: psutil.Process) -> float:
-    """Seconds since it was started; 0 when it has just gone. (psutil's create_time is off by up to a second.)"""
-    try:
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _levels(pid: int) -> int:

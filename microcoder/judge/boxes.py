@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .sandbox import wire
 from .sandbox.root import PACKAGE
@@ -227,6 +228,19 @@ class Box:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+Process = TypeVar("Process")
+
+
+def started(start: Callable[[], Process]) -> Process:
+    """Start a process, again if it is killed while it starts: that is no candidate's doing and counts against none."""
+    for _ in range(4):
+        try:
+            return start()
+        except BoxError:
+            continue
+    return start()
 
 
 def _before_exec() -> None:

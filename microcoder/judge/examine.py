@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
-from .boxes import Box, BoxError, Limits, Outcome, Zygote
+from .boxes import Box, BoxError, Limits, Outcome, Zygote, started
 from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
 from .extract import code_block
@@ -58,7 +58,7 @@ class Examiner:
         if found is None or found.process.poll() is not None:
             if found is not None:
                 found.close()
-            found = self.zygotes[name] = Zygote(self.settings.layer, self.watch)
+            found = self.zygotes[name] = started(lambda: Zygote(self.settings.layer, self.watch))
         return found
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..schema import POLICIES, Problem, Solution, Verdict
-from .boxes import BoxError
+from .boxes import BoxError, started
 from .examine import Settings
 from .worker import Request, receive, send
 
@@ -207,7 +207,7 @@ class Judge:
         reason = ""
         for _ in range(2):
             try:
-                worker = worker or _Worker(self._settings)
+                worker = worker or started(lambda: _Worker(self._settings))
                 with self._occupied(worker):
                     return worker.judge(problem, solution), worker
             except TooLong:
