@@ -60,7 +60,10 @@ def load() -> list[Attack]:
     out = []
     tables = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.toml"))}
     snippets = tables.pop("snippets")["snippets"]
+    chosen = os.environ.get("MICROCODER_ATTACK_TOPICS", "").split()
     for topic, table in tables.items():
+        if chosen and topic not in chosen:
+            continue
         problems = {k: Problem.from_dict({"id": f"{topic}/{k}", **v}) for k, v in table["problems"].items()}
         for row in table["attacks"]:
             row = dict(row)
@@ -75,6 +78,8 @@ def load() -> list[Attack]:
 
 
 ATTACKS = load()
+# What a program returns is judged alike whoever runs the judge; what it can reach is not.
+WHERE_THE_USER_MATTERS = "channels files hunting leftovers limits network processes"
 
 
 @dataclass
@@ -356,7 +361,7 @@ def test_the_table_holds_for_an_ordinary_user(tmp_path_factory: pytest.TempPathF
         [python, "-m", "pytest", *options, __file__],
         user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, capture_output=True, text=True,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1",
-             "MICROCODER_ATTACK_LAYERS": "full landlock"},
+             "MICROCODER_ATTACK_LAYERS": "full landlock", "MICROCODER_ATTACK_TOPICS": WHERE_THE_USER_MATTERS},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 

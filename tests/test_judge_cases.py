@@ -99,6 +99,14 @@ def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
         assert given.inside == case.inside
 
 
+def test_reuse_gives_the_same_verdicts() -> None:
+    cases = [case for case in CASES if case.policy == "robust" and not case.newest_python]
+    with Judge(reuse=True) as judge:
+        futures = [judge.submit(case.problem, **case.program) for case in cases]
+        given = {case.name: future.result().verdict for case, future in zip(cases, futures, strict=True)}
+    assert given == {case.name: case.verdict for case in cases}
+
+
 def test_the_table_is_large_and_its_names_are_unique() -> None:
     names = [case.name for case in CASES]
     assert len(names) >= 330
