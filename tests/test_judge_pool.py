@@ -207,3 +207,16 @@ def test_wrong_options_say_what_would_work(options: dict[str, str], hint: str) -
 def test_a_solution_needs_code_or_a_completion(judge: Judge) -> None:
     with pytest.raises(JudgeError, match="one of the two"):
         judge.submit(SQUARE)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem("p", kind="assert", asserts=["assert f(1) == 1"], setup="def (:"),
+        Problem("p", kind="function", entry_point="f", tests=[Test("[1]", "1")], setup="def (:"),
+        Problem("p", kind="assert", asserts=["assert f(1) == undefined()"], setup="import nothing_of_the_kind"),
+        Problem("p", kind="assert", asserts=["assert True"]),
+    ],
+)
+def test_a_fault_of_the_problem_is_not_the_candidates(judge: Judge, problem: Problem) -> None:
+    assert judge.check(problem, code="def f(x): return x").verdict == "internal_error"

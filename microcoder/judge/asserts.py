@@ -48,7 +48,8 @@ class Probe:
     outside: str = ""
     tolerance: dict[str, str] = field(default_factory=dict)
     alias: str = ""
-    text: str = ""  # the assertion as it was written, for messages
+    text: str = ""  # the assertion as it was written
+    everything: str = ""  # all statements before it: what it needs where it can only run inside after all
 
 
 def probes(asserts: list[str], entry: str, setup: str) -> list[Probe]:
@@ -135,7 +136,7 @@ class _Reader:
     def probe(self, op: str, ask: ast.expr, text: str, expected: ast.expr | None = None, **tolerance: str) -> Probe:
         return Probe(
             op, self.needed(ask), ast.unparse(ask), "" if expected is None else ast.unparse(expected),
-            _source(self.outside), tolerance, self.alias, text,
+            _source(self.outside), tolerance, self.alias, text, _source(self.before),
         )  # fmt: skip
 
     def convert(self, test: ast.expr, text: str) -> list[Probe]:

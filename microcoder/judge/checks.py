@@ -39,6 +39,8 @@ NO_PLAIN_VALUE = Match("", "the answer has no plain value")
 def checks(problem: Problem, policy: str, helpers: Helpers) -> list[Check]:
     """All the tests of a problem. SchemaError if one of them cannot be understood."""
     rules = problem.compare
+    if problem.setup:
+        helpers.evaluate("", "None")  # once without the candidate: beside it, a fault of setup would look like its own
     if problem.kind == "stdin":
         return [_stdin(test, policy, rules) for test in problem.tests]
     if problem.kind == "function":
@@ -97,7 +99,7 @@ def _assertion(probe: Probe, policy: str, rules: Compare, helpers: Helpers) -> C
     if probe.op == "inside":
         return _inside(probe, probe.before)
     task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
-    data, whole = json.dumps(task).encode(), _inside(probe, f"{probe.before}\nassert {probe.text}")
+    data, whole = json.dumps(task).encode(), _inside(probe, f"{probe.everything}\nassert {probe.text}")
     if probe.op == "rest":
         otherwise = whole if any(f"{name}(" in probe.text for name in _LOOKS_AT_OBJECTS) else None
         return Check(data, lambda out, helpers: _rest(probe, values.answer(out)["r"], helpers), otherwise=otherwise)

@@ -242,14 +242,15 @@ class _Boxes:
             heavy = imported(self.problem.setup + "\n" + statements, HEAVY)
             zygote = self.examiner.zygote("heavy" if heavy else "plain")
             self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
+        if self.evaluator.compile_error:
+            raise SchemaError(f"problem {self.problem.id!r}: setup is no Python: {self.evaluator.compile_error}")
         task = {"before": statements, "expr": expression, "given": {k: values.encode(v) for k, v in given.items()}}
         outcome = self.evaluator.run(json.dumps(task).encode())
         if given:  # what the candidate answered may well make the expression fail
             return values.answer(outcome.output)["r"]
         if outcome.status or not outcome.output:
-            raise SchemaError(
-                f"problem {self.problem.id!r}: the expected value `{expression[:80]}` fails: {outcome.report}"
-            )
+            what = "setup" if expression == "None" else f"the expected value `{expression[:80]}`"
+            raise SchemaError(f"problem {self.problem.id!r}: {what} fails: {outcome.report}")
         cache[key] = values.answer(outcome.output)["r"]
         return cache[key]
 
