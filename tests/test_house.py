@@ -14,7 +14,7 @@ import microcoder
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
     {"files", "prompts"},
-    {"config", "run", "advise", "models", "verdict_log"},
+    {"config", "run", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
     {"rollout"},
     {"engines", "bench", "data"},
@@ -27,7 +27,11 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "files": ({"schema"}, {"pyarrow"}),
     "judge": ({"schema", "judge"}, {"numpy"}),
     "judge.sandbox": ({"judge.sandbox"}, set()),
+    "grpo": ({"grpo"}, {"torch", "numpy"}),
     "config": ({"schema", "config"}, {"pydantic"}),
+    "starter": ({"schema", "starter"}, set()),
+    "run": ({"schema", "files", "run"}, {"numpy", "matplotlib"}),
+    "advise": ({"advise"}, set()),
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 

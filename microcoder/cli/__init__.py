@@ -16,6 +16,7 @@ from .. import __version__
 
 COMMANDS = {  # name: (module, the line in --help)
     "judge": ("judge", "Judge programs against the tests of their problems."),
+    "rollouts": ("rollouts", "Read the programs a run has sampled, with their verdicts."),
     "doctor": ("doctor", "Say what works on this machine, and what to do about the rest."),
     "config": ("config", "Print the settings as a TOML file."),
     "completion": ("completion", "Print the script that completes commands in your shell."),

@@ -1,0 +1,137 @@
+"""`microcoder rollouts`: the answers a run has sampled, to be read with what the judge said of each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..schema import ACCEPTED, VERDICTS, nearest
+from . import Refused
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN = 8  # rollouts that are printed where nobody says how many
+INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # all control characters but tab and newline
+FLAGS = ("truncated", "repeated", "masked")
+COLUMNS = ("step", "rows", "reward", "accuracy", "truncated_share", "masked_share", "size")
+
+
+@click.command("rollouts")
+@click.argument("run", type=click.Path())
+@click.option("--step", type=int, help="The step they were sampled at; the newest where not given.")
+@click.option("--worst", type=click.IntRange(min=1), metavar="N", help="The N with the lowest rewards.")
+@click.option("--best", type=click.IntRange(min=1), metavar="N", help="The N with the highest rewards.")
+@click.option("--problem", metavar="ID", help="Those of one problem, after its statement.")
+@click.option("--verdict", type=click.Choice(VERDICTS), help="Those with this verdict.")
+@click.option("--masked", is_flag=True, help="Those whose advantage the truncation mask set to 0.")
+@click.option("--truncated", is_flag=True, help="Those cut off at the length limit.")
+@click.option("-n", "limit", type=click.IntRange(min=1), help=f"At most so many; {SHOWN} where not given.")
+@click.option("--list", "as_list", is_flag=True, help="List the steps that have rollouts instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines; all of them where -n is not given.")
+def command(
+    run: str,
+    step: int | None,
+    worst: int | None,
+    best: int | None,
+    problem: str | None,
+    verdict: str | None,
+    masked: bool,
+    truncated: bool,
+    limit: int | None,
+    as_list: bool,
+    as_json: bool,
+) -> None:
+    """Print answers that the run directory RUN holds, each with its verdict, reward and the judge's message."""
+    from ..run import RunError, index, read_info, read_rollouts, read_statements, select, steps
+
+    if worst and best:
+        raise click.UsageError("--worst and --best cannot go together; leave one out")
+    try:
+        read_info(run)
+        if as_list:
+            return _print_json(index(run)) if as_json else _print_list(index(run))
+        step = step if step is not None else max(steps(run), default=0)
+        everything = read_rollouts(run, step)
+        statement = read_statements(run, step).get(problem) if problem else None
+    except RunError as error:
+        raise Refused(str(error)) from None
+    problems = {r["problem"] for r in everything}
+    if problem is not None and problem not in problems:
+        some = ", ".join(sorted(problems)[:5]) + ", ..." * (len(problems) > 5)
+        hint = nearest(problem, problems) or f"; its problems are {some}"
+        raise Refused(f"no rollout of step {step} is for problem {problem!r}{hint}")
+    flags = {"masked": masked or None, "truncated": truncated or None}  # one that is not given asks for nothing
+    found = select(everything, worst=worst, best=best, problem=problem, verdict=verdict, limit=limit, **flags)
+    if as_json:
+        return _print_json(found)
+    shown = found if limit or worst or best else found[:SHOWN]
+    _print_rollouts(shown, statement)
+    click.echo(_footer(step, everything, found, shown), err=True)
+
+
+def _footer(step: int, everything: list[Any], found: list[Any], shown: list[Any]) -> str:
+    if not found:
+        there = ", ".join(f"{name} {count}" for name, count in Counter(r["verdict"] for r in everything).most_common())
+        return f"none of the {len(everything)} rollouts of step {step} is like that; their verdicts: {there}"
+    more = f"; -n {len(found)} shows all {len(found)} that match" if len(shown) < len(found) else ""
+    return f"{len(shown)} of the {len(everything)} rollouts of step {step}{more}"
+
+
+def _print_json(records: list[dict[str, Any]]) -> None:
+    from ..files import json_line
+
+    for record in records:
+        click.echo(json_line(record), nl=False)
+
+
+def _print_list(entries: list[dict[str, Any]]) -> None:
+    rows = [COLUMNS, *(tuple(_short(entry[name]) for name in COLUMNS) for entry in entries)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+
+
+def _print_rollouts(rollouts: list[dict[str, Any]], statement: str | None) -> None:
+    from rich.console import Console
+
+    console = Console()
+    if statement:
+        click.echo(_visible(statement) + "\n")
+    for rollout in rollouts:
+        if console.is_terminal:
+            _print_colours(console, rollout)
+        else:
+            message = rollout.get("message")
+            click.echo(f"--- {_header(rollout)}\n{_visible(rollout['completion'])}")
+            click.echo(f"judge: {_visible(message)}\n" if message else "")
+
+
+def _print_colours(console: Console, rollout: dict[str, Any]) -> None:
+    from rich.syntax import Syntax
+    from rich.text import Text
+
+    style = {ACCEPTED: "bold green", "internal_error": "bold magenta"}.get(rollout["verdict"], "bold red")
+    console.print(Text(f"--- {_header(rollout)}", style=style))
+    text = _visible(rollout["completion"])  # shown as it is, fences and all; the Python in them is highlighted
+    console.print(Syntax(text, "markdown", theme="ansi_dark", background_color="default", word_wrap=True))
+    message = rollout.get("message")
+    console.print(Text(f"judge: {_visible(message)}\n" if message else "", style="yellow"))
+
+
+def _header(rollout: dict[str, Any]) -> str:
+    numbers = [f"{name} {_short(rollout.get(name))}" for name in ("row", "reward", "advantage", "length")]
+    flags = [name for name in FLAGS if rollout.get(name)]
+    return "  ".join([_visible(rollout["problem"]), rollout["verdict"], *numbers, *flags])
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _visible(text: str) -> str:
+    """What a model wrote may hold control characters, which must not reach a terminal as such."""
+    return INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

@@ -1,0 +1,42 @@
+"""Typed settings in three layers: the defaults, a TOML file, then `section.key=value` on the command line.
+
+`sections` holds the settings and their help, `presets` the named algorithms, `loading` the layers and their errors,
+`toml` the way back: `to_toml` writes a file that `load` accepts.
+"""
+
+from .loading import SETTING, ConfigError, load, parse_setting, settings
+from .presets import ABOUT, PRESETS
+from .sections import (
+    Config,
+    DataConfig,
+    GrpoConfig,
+    JudgeConfig,
+    ModelConfig,
+    RolloutConfig,
+    StageConfig,
+    TrainConfig,
+    usable_cores,
+)
+from .toml import expected, to_toml, toml_value
+
+__all__ = [
+    "ABOUT",
+    "PRESETS",
+    "SETTING",
+    "Config",
+    "ConfigError",
+    "DataConfig",
+    "GrpoConfig",
+    "JudgeConfig",
+    "ModelConfig",
+    "RolloutConfig",
+    "StageConfig",
+    "TrainConfig",
+    "expected",
+    "load",
+    "parse_setting",
+    "settings",
+    "to_toml",
+    "toml_value",
+    "usable_cores",
+]

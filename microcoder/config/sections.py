@@ -1,0 +1,243 @@
+"""The settings, section by section. The field descriptions are the only copy of the help text."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..schema import Policy
+
+
+class Section(BaseModel):
+    # strict: "4" is not 4, so a quoted number in a file is a mistake that is named rather than guessed at
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class JudgeConfig(Section):
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        default="auto",
+        description="How many programs are judged at once; auto: one for each core this process may use.",
+    )
+    policy: Policy = Field(
+        default="robust",
+        description="How outputs are compared. exact: LiveCodeBench's rule; robust: every comparison that cannot "
+        "accept a wrong answer; paper: also the order-free comparisons of the paper.",
+    )
+    stop_at_first_failure: bool = Field(
+        default=True,
+        description="Stop a program at its first failed test (enough for a 0/1 reward); false: run all tests.",
+    )
+    reuse: bool = Field(
+        default=False,
+        description="Run a candidate's tests in one process; faster, weaker promise: one test can affect the next.",
+    )
+    time_limit_s: float = Field(
+        default=6.0,
+        gt=0,
+        le=86400,
+        description="CPU seconds for each test of a problem that names no limit of its own.",
+    )
+    time_factor: float = Field(
+        default=1.0,
+        gt=0,
+        le=1000,
+        description="Multiplies every problem's time limit, for a machine slower than the judges'.",
+    )
+    memory_mb: int = Field(
+        default=1024,
+        ge=16,
+        le=1 << 20,
+        description="Memory in MiB for each test of a problem that names no limit of its own.",
+    )
+    output_mb: int = Field(default=16, ge=1, le=4096, description="The most output in MiB that one test may write.")
+    sandbox: Literal["auto", "full", "landlock", "rlimits"] = Field(
+        default="auto",
+        description="The walls around a program. full: namespaces, seccomp, Landlock and limits; landlock: the same "
+        "without namespaces; rlimits: limits only, which stops accidents, not attacks, and so must be asked for by "
+        "name; auto: full where it works, else landlock. `microcoder doctor` says what works here.",
+    )
+    queue: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        default="auto",
+        description="How many programs may wait for a worker before reading pauses; auto: 4 for each worker.",
+    )
+
+    def options(self) -> dict[str, Any]:
+        """The arguments for `microcoder.Judge`, with each `auto` that is a number worked out."""
+        workers = usable_cores() if self.workers == "auto" else self.workers
+        queue = 4 * workers if self.queue == "auto" else self.queue
+        return {**self.model_dump(), "workers": workers, "queue": queue}
+
+
+def usable_cores() -> int:
+    """Cores this process may run on, which in a container or under taskset are fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ModelConfig(Section):
+    name: str = Field(
+        default="nano",
+        description="nano, smollm2-135m, a hub id such as Qwen/Qwen3-4B-Instruct-2507, a folder, or a run (runs/a).",
+    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto",
+        description="The weights' type; auto: float32. The update is made in bfloat16 where the GPU can (train.bf16).",
+    )
+    lora_rank: int = Field(default=0, ge=0, le=1024, description="Rank of a LoRA adapter; 0: train all weights.")
+    lora_alpha: int = Field(default=0, ge=0, description="Scale of the adapter; 0: twice the rank.")
+    lora_targets: str | list[str] = Field(
+        default="all-linear", description="The layers that get an adapter: all-linear, or a list of their names."
+    )
+    gradient_checkpointing: bool = Field(
+        default=False, description="Compute activations twice instead of keeping them: less memory, a slower update."
+    )
+    attention: str = Field(
+        default="auto", description="Attention by transformers' name (sdpa, flash_attention_2); auto: its choice."
+    )
+
+
+class DataConfig(Section):
+    train: str = Field(
+        default="starter", description="Problems to train on: starter, or a .jsonl, .json or .parquet file of problems."
+    )
+    test: str = Field(
+        default="starter",
+        description="Held-out problems for the evaluations: starter (its test split), a file, or none.",
+    )
+    train_size: int = Field(
+        default=2000, ge=1, description="How many problems starter makes; of a file, at most so many are used."
+    )
+    test_size: int = Field(default=100, ge=1, description="The same for the test problems.")
+    difficulty: list[float] = Field(
+        default=[],
+        max_length=2,
+        description="Train only on problems whose difficulty_score lies in [low, high]; for starter that is the depth, "
+        "1 to 6. Empty: all.",
+    )
+    max_prompt_tokens: int = Field(
+        default=2048, ge=1, description="Problems with a longer prompt are left out, and counted."
+    )
+
+
+class RolloutConfig(Section):
+    engine: Literal["auto", "transformers", "vllm"] = Field(
+        default="auto", description="What generates: transformers, or vllm where it is installed; auto: transformers."
+    )
+    batch: int = Field(
+        default=512, ge=1, description="The most responses that are generated at once; fewer need less memory."
+    )
+    top_p: float = Field(default=1.0, gt=0, le=1, description="Sample from the smallest set of tokens with this mass.")
+    top_k: int = Field(default=0, ge=0, description="Sample from this many likeliest tokens; 0: all.")
+
+
+class GrpoConfig(Section):
+    preset: Literal["grpo", "grpo_plus", "dapo", "dr_grpo", "microcoder"] = Field(
+        default="microcoder",
+        description="The algorithm by name; it sets the keys from eps to overlong_buffer, and those given here win.",
+    )
+    samples: int = Field(default=8, ge=2, description="Responses to each problem: the group that is compared.")
+    temperature: Annotated[float, Field(gt=0, le=10)] | Literal["auto"] = Field(
+        default=1.2,
+        description="Sampling temperature, also that of the ratio; auto: T(D) picks it before training and raises it "
+        "in stages when diversity is about to settle too low.",
+    )
+    eps: float = Field(default=0.2, gt=0, lt=1, description="The ratio is clipped below at 1 - eps.")
+    eps_high: float = Field(default=0.28, gt=0, description="The ratio is clipped above at 1 + eps_high.")
+    dual_clip: float = Field(
+        default=0.0, ge=0, description="Bounds a bad response's loss at this many times its advantage; 0: no bound."
+    )
+    kl: float = Field(default=0.0, ge=0, description="Weight of the KL (k3) to the starting model; 0: no reference.")
+    advantage_std: bool = Field(default=True, description="Divide a group's advantages by its standard deviation.")
+    reduction: Literal["token_mean", "sequence_mean", "dr_grpo"] = Field(
+        default="token_mean",
+        description="What the loss is averaged over: tokens, each response's tokens first, or responses times limit.",
+    )
+    mask: Literal["none", "all", "conditional"] = Field(
+        default="conditional",
+        description="Truncated responses whose advantage is zeroed. conditional: those with an outcome in mask_outcome "
+        "that do not end in repetition, each with probability rho.",
+    )
+    rho: float = Field(default=0.2, ge=0, le=1, description="Share of the eligible responses that is masked.")
+    mask_outcome: Literal["incorrect", "non_incorrect", "correct", "any"] = Field(
+        default="incorrect", description="Outcomes that the conditional mask may mask."
+    )
+    repeat: Literal["literal", "periodic"] = Field(
+        default="literal",
+        description="Repetition: the last m tokens equal the m before (literal), or the tail has some period up to m.",
+    )
+    repeat_tokens: int = Field(
+        default=0, ge=0, description="m; 0: 128 for limits of 4096 tokens and more, else max(8, limit / 32)."
+    )
+    dynamic_sampling: int = Field(
+        default=0,
+        ge=0,
+        description="Rounds in which groups without signal are replaced by those of new problems; 0: none.",
+    )
+    overlong_buffer: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
+        default=0,
+        description="A response loses up to 1 reward over so many last tokens before the limit; auto: a fifth of it.",
+    )
+    diversity_target: float = Field(
+        default=0.0, ge=0, le=1, description="D* for temperature = auto; 0: measured by a pilot run, and kept."
+    )
+    control: Literal["none", "shuffled_rewards"] = Field(
+        default="none",
+        description="A control experiment. shuffled_rewards: rewards are dealt out at random among a step's responses.",
+    )
+
+
+class StageConfig(Section):
+    at_step: int = Field(ge=2, description="The first step of the stage.")
+    temperature: float | None = Field(default=None, gt=0, le=10, description="The new temperature.")
+    max_response_tokens: int | None = Field(default=None, ge=1, description="The new limit.")
+
+
+class TrainConfig(Section):
+    name: str = Field(
+        default="", pattern=r"^[^/]*$", description="Name of the run's folder; empty: that of the configuration."
+    )
+    folder: str = Field(default="runs", description="Where run folders are made.")
+    steps: int = Field(default=300, ge=1, description="Steps; one is a batch of problems sampled, judged, trained on.")
+    train_batch_size: int = Field(default=64, ge=1, description="Problems in a step.")
+    ppo_mini_batch_size: int = Field(
+        default=0, ge=0, description="Problems in an update; train_batch_size / this = updates per step; 0: one update."
+    )
+    micro_batch_size: int = Field(
+        default=8, ge=1, description="Responses in one forward and backward pass on one device: memory, not results."
+    )
+    max_response_tokens: int = Field(default=8192, ge=1, description="The response limit.")
+    stages: list[StageConfig] = Field(
+        default=[],
+        description="Later stages: [{at_step = 140, temperature = 1.2}, {at_step = 260, max_response_tokens = 8192}].",
+    )
+    lr: float = Field(default=1e-6, gt=0, description="Learning rate (AdamW).")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="constant", description="How the learning rate goes after the warm-up."
+    )
+    warmup_steps: int = Field(default=0, ge=0, description="Steps over which the learning rate rises from 0.")
+    weight_decay: float = Field(default=0.0, ge=0, description="AdamW's weight decay.")
+    max_grad_norm: float = Field(default=1.0, gt=0, description="Gradients are scaled down to this norm.")
+    bf16: bool | Literal["auto"] = Field(
+        default="auto", description="Mixed precision in bfloat16; auto: where a GPU supports it."
+    )
+    seed: int = Field(default=0, ge=0, description="Everything random follows from it.")
+    eval_every: int = Field(default=20, ge=0, description="Steps between evaluations; 0: only before and after.")
+    eval_tries: int = Field(default=4, ge=1, description="Responses to each test problem; accuracy is their mean.")
+    eval_temperature: float = Field(default=0.6, gt=0, le=10, description="Sampling temperature of evaluations.")
+    save_every: int = Field(default=20, ge=1, description="Steps between checkpoints; --resume goes on from the last.")
+    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept.")
+    trackers: list[str] = Field(
+        default=[], description="Experiment trackers by name, through TRL: tensorboard, trackio, wandb."
+    )
+
+
+class Config(Section):
+    model: ModelConfig = Field(default=ModelConfig(), description="The model that is trained.")
+    data: DataConfig = Field(default=DataConfig(), description="Problems to train and to evaluate on.")
+    grpo: GrpoConfig = Field(default=GrpoConfig(), description="The algorithm.")
+    train: TrainConfig = Field(default=TrainConfig(), description="Batches, limits, stages, learning rate.")
+    rollout: RolloutConfig = Field(default=RolloutConfig(), description="How responses are generated.")
+    judge: JudgeConfig = Field(default=JudgeConfig(), description="How programs are judged.")

@@ -1,0 +1,145 @@
+"""The policy loss: the clipped ratio of PPO per token, without a critic, and three ways to add tokens up.
+
+Where we differ from the paper, whose equation 1 shows one ratio per response:
+
+1. Ratio and clip are per token, as in GRPO, DAPO and both engines.
+2. The sum is divided by totals of the whole optimizer update, which the caller passes: the losses of micro-batches and
+   ranks simply add up, however the batch is split. An engine that averages over them multiplies by their number first.
+3. A log-ratio is held within +-20: e^20 is beyond any clip, and e^89 would be infinite in float32 and its gradient NaN.
+4. The KL term, where it is asked for, leads back to a fixed reference policy, as in GRPO; equation 1 writes old policy.
+5. The dual clip (Ye et al., 2020) can be set: verl has it on, TRL off; here it is off unless asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+
+Reduction = Literal["token_mean", "sequence_mean", "dr_grpo"]
+LOG_RATIO_BOUND = 20.0
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised. GRPO: kl = 0.001 and eps_high = eps = 0.2; clip-higher: kl = 0 and eps_high = 0.28."""
+
+    eps: float = 0.2  # the ratio is clipped to [1 - eps, 1 + eps_high]
+    eps_high: float = 0.28
+    dual_clip: float | None = None  # c > 1: a token with advantage A < 0 loses at most c |A|
+    kl: float = 0.0  # weight of the divergence from the reference policy; 0 needs no reference
+    reduction: Reduction = "token_mean"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.eps < 1:
+            raise ValueError(f"eps is {self.eps}; the ratio's lower bound 1 - eps must lie between 0 and 1: try 0.2")
+        if not self.eps_high > 0:
+            raise ValueError(f"eps_high is {self.eps_high}; the ratio's upper bound must lie above 1: try 0.28")
+        if self.dual_clip is not None and not self.dual_clip > 1:
+            raise ValueError(f"dual_clip is {self.dual_clip}; it must be above 1, such as 3.0, or None to leave it off")
+        if not self.kl >= 0:
+            raise ValueError(f"kl is {self.kl}; a negative weight would drive the policy away: use 0 for no KL term")
+        if self.reduction not in get_args(Reduction):
+            raise ValueError(f"reduction is {self.reduction!r}; it must be one of {', '.join(get_args(Reduction))}")
+
+
+class Loss(NamedTuple):
+    """The loss to differentiate, and sums over the tokens for the metrics: divide them by `tokens`. All scalars."""
+
+    loss: Tensor
+    tokens: Tensor  # response tokens in this micro-batch
+    clip_low: Tensor  # tokens with A < 0 whose ratio lies below 1 - eps
+    clip_high: Tensor  # tokens with A > 0 whose ratio lies above 1 + eps_high
+    clip_dual: Tensor  # tokens with A < 0 whose ratio lies above dual_clip
+    ratio: Tensor
+    kl: Tensor | None  # None without a reference
+
+
+def policy_loss(
+    logprobs: Tensor,  # (n, t) of the policy, differentiable
+    old_logprobs: Tensor,  # (n, t) of the policy that sampled
+    advantages: Tensor,  # (n,)
+    mask: Tensor,  # (n, t) 1 at response tokens; whatever stands at the others has no effect
+    objective: Objective,
+    *,
+    ref_logprobs: Tensor | None = None,  # (n, t) of the reference policy
+    tokens: int,  # response tokens, sequences: totals of the whole optimizer update,
+    sequences: int,  # over all its micro-batches and ranks
+    limit: int,  # the response limit, which dr_grpo divides by
+) -> Loss:
+    """This micro-batch's part of the update's loss: -min(r A, clip(r) A) + kl * k3 per token, reduced.
+
+    A row whose advantage the truncation mask has zeroed still counts in `tokens` and `sequences`.
+    """
+    _check(logprobs, old_logprobs, advantages, mask, objective, ref_logprobs)
+    response = mask.bool()  # (n, t)
+    advantage = advantages.to(logprobs.dtype)[:, None]  # (n, 1)
+    ratio = _log_ratio(logprobs, old_logprobs, response).exp()  # (n, t)
+    clipped = ratio.clamp(1 - objective.eps, 1 + objective.eps_high)
+    per_token = -torch.min(ratio * advantage, clipped * advantage)  # (n, t)
+    if objective.dual_clip is not None:
+        bounded = torch.min(per_token, -objective.dual_clip * advantage)
+        per_token = torch.where(advantage < 0, bounded, per_token)
+    k3 = None
+    if ref_logprobs is not None:
+        gap = _log_ratio(ref_logprobs, logprobs, response)  # (n, t)
+        k3 = gap.expm1() - gap  # Schulman's estimator of KL(policy, reference): never negative
+        if objective.kl:
+            per_token = per_token + objective.kl * k3
+
+    per_row = (per_token * response).sum(1)  # (n,)
+    loss = _reduced(per_row, response, objective.reduction, tokens, sequences, limit)
+    with torch.no_grad():  # outside of the response the ratio is 1, which no clip touches, and k3 is 0
+        return Loss(
+            loss=loss,
+            tokens=response.sum(),
+            clip_low=((advantage < 0) & (ratio < 1 - objective.eps)).sum(),
+            clip_high=((advantage > 0) & (ratio > 1 + objective.eps_high)).sum(),
+            clip_dual=((advantage < 0) & (ratio > (objective.dual_clip or torch.inf))).sum(),
+            ratio=(ratio * response).sum(),
+            kl=None if k3 is None else k3.sum(),
+        )
+
+
+def _reduced(per_row: Tensor, response: Tensor, how: Reduction, tokens: int, sequences: int, limit: int) -> Tensor:
+    # max(..., 1): an update in which nobody said anything has a loss of 0, not 0 / 0
+    if how == "token_mean":
+        return per_row.sum() / max(tokens, 1)
+    if how == "sequence_mean":
+        return (per_row / response.sum(1).clamp(min=1)).sum() / max(sequences, 1)
+    return per_row.sum() / max(sequences * limit, 1)
+
+
+def _log_ratio(above: Tensor, below: Tensor, response: Tensor) -> Tensor:
+    """(n, t) log(above / below), bounded; 0 outside of the response, where padding may hold anything, even NaN."""
+    return (above - below).masked_fill(~response, 0).clamp(-LOG_RATIO_BOUND, LOG_RATIO_BOUND)
+
+
+def _check(
+    logprobs: Tensor,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    objective: Objective,
+    ref_logprobs: Tensor | None,
+) -> None:
+    if objective.kl and ref_logprobs is None:
+        raise ValueError(
+            f"the objective has kl = {objective.kl}, but there are no ref_logprobs to stay close to; "
+            "pass them, or set kl to 0"
+        )
+    shapes = {"old_logprobs": old_logprobs.shape, "mask": mask.shape}
+    if ref_logprobs is not None:
+        shapes["ref_logprobs"] = ref_logprobs.shape
+    for name, shape in shapes.items():
+        if logprobs.dim() != 2 or shape != logprobs.shape:
+            raise ValueError(
+                f"logprobs are of shape {tuple(logprobs.shape)} and {name} of shape {tuple(shape)}; "
+                "both must be (rows, tokens)"
+            )
+    if advantages.shape != logprobs.shape[:1]:
+        raise ValueError(
+            f"advantages are of shape {tuple(advantages.shape)}; pass one for each of the {len(logprobs)} rows"
+        )

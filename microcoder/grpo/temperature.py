@@ -1,0 +1,69 @@
+"""T(D): the training temperature, chosen by diversity.
+
+Where we differ from the paper, which gives no rule:
+
+1. D* is the plateau that D settles on for this model and data, measured in a pilot run.
+2. The temperature is the lowest one whose initial D lies above D* and whose pilot, if it had one, does not settle
+   below it: the paper's failures are runs that begin below the value that others converge to.
+3. If there is none, accuracy decides, and the reason says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from .plateau import plateau, steady
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was measured at one temperature before training."""
+
+    temperature: float
+    diversity: float
+    accuracy: float
+    pilot: tuple[float, ...] = ()  # D over the steps of a short training run at this temperature
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"a probe has temperature {self.temperature}; training needs one above 0: remove it")
+        for name, value in (("diversity", self.diversity), ("accuracy", self.accuracy)):
+            if not 0 <= value <= 1:  # NaN too
+                raise ValueError(
+                    f"the probe at T = {self.temperature:g} has {name} {value}; it must lie between 0 and 1: sample "
+                    "at least 2 responses to each problem"
+                )
+
+
+class Choice(NamedTuple):
+    temperature: float
+    rule: Literal["diversity", "accuracy"]
+    reason: str  # a sentence with the numbers, for the log
+
+
+def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
+    """The lowest temperature that keeps D above the target D*; failing that, the most accurate one."""
+    if not probes:
+        raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
+    refused = []
+    for probe in sorted(probes, key=lambda p: p.temperature):
+        if probe.diversity <= target:
+            refused.append(f"at T = {probe.temperature:g} D is {probe.diversity:.3f}")
+        elif probe.pilot and not steady(probe.pilot, target):
+            refused.append(f"at T = {probe.temperature:g} the pilot settles on {plateau(probe.pilot):.3f}")
+        else:
+            settles = f", and the pilot settles on {plateau(probe.pilot):.3f}" if probe.pilot else ""
+            reason = (
+                f"T = {probe.temperature:g} is the lowest temperature that keeps D above D* = {target:.3f}: "
+                + "; ".join([*refused, f"at T = {probe.temperature:g} D is {probe.diversity:.3f}"])
+                + settles
+            )
+            return Choice(probe.temperature, "diversity", reason)
+    best = min(probes, key=lambda p: (-p.accuracy, p.temperature))
+    reason = (
+        f"no temperature keeps D above D* = {target:.3f} ({'; '.join(refused)}), so accuracy decides: "
+        f"{best.accuracy:.3f} at T = {best.temperature:g}"
+    )
+    return Choice(best.temperature, "accuracy", reason)

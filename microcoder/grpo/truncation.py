@@ -1,0 +1,76 @@
+"""The truncation mask: which responses that were cut off at the length limit lose their advantage.
+
+Equation 2 of the paper: zero when |o| = L_max and incorrect(o) and not repeat(o, m) and U(0, 1) < rho. Where we differ:
+
+1. Cut off means stopped at the limit without an end token: a response that ends by itself on its last token is whole.
+2. The text says "correct" where the equation says "incorrect", so the outcome is a setting: `mask_outcome`.
+3. U(0, 1) is a hash of (seed, step, row): a resumed, resized or redistributed run draws the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .mixing import fold
+
+Mask = Literal["none", "all", "conditional"]
+MaskOutcome = Literal["incorrect", "non_incorrect", "correct", "any"]
+Flags = Tensor | Sequence[bool]
+
+
+def draws(seed: int, step: int, rows: Sequence[int]) -> NDArray[np.float64]:
+    """(n,) uniform draws in [0, 1), each of them a function of (seed, step, row) alone."""
+    bits = fold(seed, step, np.asarray(rows, np.int64))  # (n,)
+    return np.ldexp((bits >> np.uint64(11)).astype(np.float64), -53)  # the 53 bits that a float64 holds
+
+
+def truncation_mask(
+    truncated: Flags,  # (n,)
+    outcomes: Sequence[str],  # (n,) verdicts: accepted, wrong_answer, no_code, ...
+    repeated: Flags,  # (n,)
+    *,
+    mask: Mask,
+    rho: float,
+    mask_outcome: MaskOutcome,
+    seed: int,
+    step: int,
+    rows: Sequence[int],  # (n,) each response's number in the whole batch of the step
+) -> Tensor:
+    """(n,) True where the advantage is to be zeroed. The tokens stay in the loss's denominator all the same."""
+    _check(mask, rho, mask_outcome, [len(truncated), len(outcomes), len(repeated), len(rows)])
+    cut = torch.as_tensor(truncated, dtype=torch.bool)  # (n,)
+    if mask == "none":
+        return torch.zeros_like(cut)
+    if mask == "all":
+        return cut.clone()
+    looping = torch.as_tensor(repeated, dtype=torch.bool, device=cut.device)
+    concerned = torch.tensor([_concerns(mask_outcome, o) for o in outcomes], dtype=torch.bool, device=cut.device)
+    drawn = torch.from_numpy(draws(seed, step, rows) < rho).to(cut.device)
+    return cut & concerned & ~looping & drawn
+
+
+def _concerns(mask_outcome: MaskOutcome, outcome: str) -> bool:
+    if mask_outcome == "incorrect":
+        return outcome not in ("accepted", "internal_error")  # a judge fault says nothing of the answer
+    if mask_outcome == "non_incorrect":
+        return outcome in ("accepted", "no_code")
+    return mask_outcome == "any" or outcome == "accepted"
+
+
+def _check(mask: str, rho: float, mask_outcome: str, lengths: list[int]) -> None:
+    for name, value, kind in (("mask", mask, Mask), ("mask_outcome", mask_outcome, MaskOutcome)):
+        if value not in get_args(kind):
+            raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(get_args(kind))}")
+    if not 0 <= rho <= 1:
+        raise ValueError(f"rho is {rho}; it is a probability: pass 0.2 for 20 %")
+    if len(set(lengths)) != 1:
+        raise ValueError(
+            "truncated, outcomes, repeated and rows have {}, {}, {} and {} entries; "
+            "pass one of each for every response".format(*lengths)
+        )

@@ -1,0 +1,12 @@
+"""Names -> weights: `nano` and `smollm2-135m`, a folder, a run directory, a PEFT adapter, a hub id.
+
+    source = resolve("smollm2-135m", progress=print)
+    AutoModelForCausalLM.from_pretrained(source.path)
+
+Importing this loads neither torch nor transformers; a download happens in `resolve` only.
+"""
+
+from .names import is_cached, known, resolve
+from .source import KnownModel, ModelError, ModelSource
+
+__all__ = ["KnownModel", "ModelError", "ModelSource", "is_cached", "known", "resolve"]

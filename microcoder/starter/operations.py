@@ -1,0 +1,110 @@
+"""The operations: small typed steps, read from `tables/`, one file for each family.
+
+To add an operation, add it to one of those files; nothing else changes:
+
+    [keep_above]
+    type = "numbers -> numbers"                 what it takes and gives: int, text, numbers or words
+    says = ["keep the numbers above {k}", ...]  ways to ask for it
+    code = "xs = [x for x in xs if x > {k}]"    rebinds the variable of its type (VARIABLES)
+    slips = [[">", ">="], [">", "<"]]           mistakes: what stands in the code, and what a careless author writes
+
+A parameter is written `{k}` and drawn from PARAMETERS. Code and slips must work on every value of their type, the empty
+ones included, change no value in place, and take no built-in name for a variable.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+VARIABLES = {"int": "n", "text": "s", "numbers": "xs", "words": "ws"}
+PARAMETERS: dict[str, tuple[int | str, ...]] = {
+    "k": (2, 3, 4, 5, 6, 7, 8, 9),  # an amount
+    "m": (10, 15, 20, 25, 30, 40, 50),  # a bound
+    "i": (2, 3, 4),  # a length
+    "c": tuple("aeilnorst"),  # a letter
+    "p": tuple("-+*#"),  # a sign
+}
+_FOLDER = Path(__file__).parent / "tables"
+_PARAMETER = re.compile(r"{(\w+)}")
+Value = Any  # int, str, list[int] or list[str]
+
+
+class OperationError(ValueError):
+    """A table that is no operation; the message says which, why, and what to write instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A step from a value of type `takes` to one of type `gives`."""
+
+    name: str
+    family: str
+    takes: str
+    gives: str
+    says: tuple[str, ...]
+    codes: tuple[str, ...]  # the right code, then one for each slip
+    parameters: tuple[str, ...]
+    functions: tuple[Callable[..., Value], ...]  # of each code: function(value, *arguments)
+
+    def text(self, variant: int, arguments: tuple[int | str, ...]) -> str:
+        """The code with its arguments written in; variant 0 is right."""
+        return self.codes[variant].format(**dict(zip(self.parameters, map(json.dumps, arguments), strict=True)))
+
+
+@functools.cache
+def operations() -> dict[str, Operation]:
+    """Every operation by name."""
+    found: dict[str, Operation] = {}
+    for path in sorted(_FOLDER.glob("*.toml")):
+        for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            if name in found:
+                raise OperationError(f"{path.name}: {name} is also in {found[name].family}.toml; give it another name")
+            found[name] = read(name, path.stem, table)
+    return found
+
+
+@functools.cache
+def taking(type_name: str) -> tuple[Operation, ...]:
+    """The operations that can follow a value of this type."""
+    return tuple(operation for operation in operations().values() if operation.takes == type_name)
+
+
+def read(name: str, family: str, table: dict[str, Any]) -> Operation:
+    """The operation that a table describes."""
+    where = f"{family}.toml: {name}"
+    if set(table) != {"type", "says", "code", "slips"}:
+        raise OperationError(f"{where} has {', '.join(table)}; it must have type, says, code and slips")
+    takes, _, gives = table["type"].partition(" -> ")
+    if takes not in VARIABLES or gives not in VARIABLES:
+        raise OperationError(f'{where}: type is {table["type"]!r}; write "A -> B", each of {", ".join(VARIABLES)}')
+    code = table["code"].strip("\n")
+    parameters = tuple(dict.fromkeys(_PARAMETER.findall(code)))
+    for unknown in set(parameters) - set(PARAMETERS):
+        raise OperationError(f"{where}: {{{unknown}}} is no parameter; choose one of {', '.join(PARAMETERS)}")
+    for sentence in table["says"]:
+        if set(_PARAMETER.findall(sentence)) != set(parameters):
+            raise OperationError(f"{where}: {sentence!r} must name the parameters of the code: {parameters}")
+    codes = [code]
+    for old, new in table["slips"]:
+        if code.count(old) != 1:
+            raise OperationError(f"{where}: {old!r} occurs {code.count(old)} times in the code; quote more of it")
+        codes.append(code.replace(old, new))
+    functions = tuple(_function(c, takes, gives, parameters) for c in codes)
+    return Operation(name, family, takes, gives, tuple(table["says"]), tuple(codes), parameters, functions)
+
+
+def _function(code: str, takes: str, gives: str, parameters: tuple[str, ...]) -> Callable[..., Value]:
+    """The code compiled once, with its parameters as arguments `arg_k`, so that no name in the code can be theirs."""
+    body = code.format(**{p: f"arg_{p}" for p in parameters}).replace("\n", "\n    ")
+    head = ", ".join([VARIABLES[takes], *(f"arg_{p}" for p in parameters)])
+    scope: dict[str, Any] = {}
+    exec(f"def step({head}):\n    {body}\n    return {VARIABLES[gives]}", scope)
+    step: Callable[..., Value] = scope["step"]
+    return step
