@@ -37,11 +37,12 @@ PIECES = r"\n *| ?[A-Za-z_]+|[0-9]| ?[^\sA-Za-z0-9_]+|\s"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--samples", type=int, default=400_000, help="problems with answers in the corpus")
-    parser.add_argument("--steps", type=int, default=6000, help="updates of 128 sequences of 512 tokens")
+    parser.add_argument("--samples", type=int, default=600_000, help="problems with answers in the corpus")
+    parser.add_argument("--depths", type=int, nargs="+", default=[1, 1, 2, 2, 2, 3, 3, 4], help="drawn from evenly")
+    parser.add_argument("--steps", type=int, default=3000, help="updates of 128 sequences of 512 tokens")
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--vocabulary", type=int, default=1024)
-    parser.add_argument("--hidden", type=int, default=192)
+    parser.add_argument("--hidden", type=int, default=160)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -50,7 +51,7 @@ def main() -> None:
     started = time.monotonic()
     with multiprocessing.Pool() as pool:
         chunk = 5000
-        texts = [pair for part in pool.map(_texts, [(args.seed, n, chunk) for n in range(args.samples // chunk)])
+        texts = [pair for part in pool.map(_texts, [(args, n, chunk) for n in range(args.samples // chunk)])
                  for pair in part]
         tokenizer = train_tokenizer((prompt + answer for prompt, answer in texts[:50_000]), args.vocabulary)
         ids, learn = encode(tokenizer, texts)
@@ -62,11 +63,11 @@ def main() -> None:
     print(f"{args.out}: {time.monotonic() - started:.0f} s in all")
 
 
-def _texts(job: tuple[int, int, int]) -> list[tuple[str, str]]:
-    seed, part, count = job
+def _texts(job: tuple[argparse.Namespace, int, int]) -> list[tuple[str, str]]:
+    args, part, count = job
     return [
         (f"{USER}{messages(problem)[0]['content']}{END}{ASSISTANT}", f"{answer}{END}")
-        for problem, answer in corpus(count, seed=seed * 100_000 + part)
+        for problem, answer in corpus(count, args.seed * 100_000 + part, args.depths)
     ]
 
 
@@ -110,7 +111,7 @@ def build(args, tokenizer) -> LlamaForCausalLM:
         intermediate_size=args.hidden * 8 // 3 // 32 * 32,
         num_hidden_layers=args.layers,
         num_attention_heads=args.hidden // 32,
-        num_key_value_heads=args.hidden // 64,
+        num_key_value_heads=1,
         max_position_embeddings=1024,
         tie_word_embeddings=True,
         bos_token_id=None,

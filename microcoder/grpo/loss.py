@@ -65,6 +65,7 @@ def policy_loss(
     objective: Objective,
     *,
     ref_logprobs: Tensor | None = None,  # (n, t) of the reference policy
+    weights: Tensor | None = None,  # (n, t) importance of each token, where another engine sampled; None: all 1
     tokens: int,  # response tokens, sequences: totals of the whole optimizer update,
     sequences: int,  # over all its micro-batches and ranks
     limit: int,  # the response limit, which dr_grpo divides by
@@ -82,6 +83,8 @@ def policy_loss(
     if objective.dual_clip is not None:
         bounded = torch.min(per_token, -objective.dual_clip * advantage)
         per_token = torch.where(advantage < 0, bounded, per_token)
+    if weights is not None:
+        per_token = per_token * weights
     k3 = None
     if ref_logprobs is not None:
         gap = _log_ratio(ref_logprobs, logprobs, response)  # (n, t)

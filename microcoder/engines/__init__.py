@@ -1,0 +1,11 @@
+"""The engines apply `grpo` to a model: rollouts, judging and advantages are the same for all of them.
+
+    problems.py     settings -> problems and their prompts
+    batches.py      batch sizes in problems -> the engine's numbers, checked
+    collect.py      one step's responses, judged, with rewards, mask and advantages
+    evaluate.py     accuracy on held-out problems
+    on_trl.py       TRL's GRPOTrainer with our advantages and our loss
+    training.py     a run: stages, evaluations, metrics, checkpoints, resuming
+    calibrating.py  T(D)
+    ending.py       what a run leaves: summary.json, the plot
+"""

@@ -1,0 +1,260 @@
+"""One step's responses: sampled, judged while others are still being written, rewarded, masked, weighed.
+
+1. A reward is 1 for an accepted program and 0 for any other; a fault of the judge is no reward, and leaves the group.
+2. The same program for the same problem is judged once.
+3. Dynamic sampling (DAPO): groups without signal are replaced by those of other problems, in a few rounds. The replaced
+   ones are kept among the rollouts, marked as discarded, and in the accuracy, which would be flattered without them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ..config import GrpoConfig
+from ..grpo import (
+    Stage,
+    diversity,
+    ends_in_repetition,
+    group_advantages,
+    has_signal,
+    overlong_penalty,
+    repeat_tokens,
+    truncation_mask,
+)
+from ..judge import Judge
+from ..judge.extract import code_block
+from ..rollout import Completion
+from ..schema import ACCEPTED, Problem, Verdict
+
+Sample = Callable[[list[list[int]], int], Iterable[Completion]]  # (prompts, seed) -> completions of each
+
+
+@dataclass(slots=True)
+class Response:
+    problem: Problem
+    prompt: list[int]
+    sample: int
+    ids: list[int]
+    logprobs: list[float]
+    truncated: bool
+    text: str
+    verdict: Verdict
+    repeated: bool = False
+    masked: bool = False
+    discarded: bool = False
+    reward: float | None = None
+    advantage: float = 0.0
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict.verdict == ACCEPTED
+
+    @property
+    def faulty(self) -> bool:
+        return self.verdict.verdict == "internal_error"
+
+
+@dataclass
+class Batch:
+    responses: list[Response]  # what is trained on: groups of `samples` rows
+    discarded: list[Response] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    resampled: int = 0  # groups that took a discarded one's place
+
+
+def respond(
+    numbers: Sequence[int],
+    problems: Sequence[Problem],
+    prompts: Sequence[list[int]],
+    sample: Sample,
+    decode: Callable[[list[int]], str],
+    judge: Judge,
+    seed: int,
+) -> tuple[list[Response], dict[str, float]]:
+    """All responses to the problems `numbers`, in order, judged; and the seconds it took."""
+    started = time.perf_counter()
+    pending: dict[tuple[int, str | None], Future[Verdict]] = {}
+    found: list[tuple[Completion, str, Future[Verdict]]] = []
+    for completion in sample([prompts[n] for n in numbers], seed):
+        text = decode(completion.ids)
+        key = numbers[completion.prompt], code_block(text)
+        if key not in pending:
+            pending[key] = judge.submit(problems[key[0]], text)
+        found.append((completion, text, pending[key]))
+    generated = time.perf_counter()
+    found.sort(key=lambda item: (item[0].prompt, item[0].sample))
+    responses = [
+        Response(
+            problem=problems[numbers[completion.prompt]],
+            prompt=prompts[numbers[completion.prompt]],
+            sample=completion.sample,
+            ids=completion.ids,
+            logprobs=completion.logprobs,
+            truncated=completion.truncated,
+            text=text,
+            verdict=future.result(),
+        )
+        for completion, text, future in found
+    ]
+    seconds = {"generation_s": generated - started, "judging_s": time.perf_counter() - generated}
+    return responses, seconds
+
+
+def collect(
+    numbers: Sequence[int],
+    ask: Callable[[Sequence[int], int], tuple[list[Response], dict[str, float]]],
+    others: Sequence[int],
+    settings: GrpoConfig,
+    stage: Stage,
+    seed: int,
+    step: int,
+    first_row: int = 0,
+) -> Batch:
+    """One step. `ask(numbers, seed)` responds to problems; `others` are the numbers that may stand in."""
+    samples = settings.samples
+    responses, seconds = ask(numbers, _seed(seed, step, 0, first_row))
+    batch = Batch(responses, seconds=dict(seconds))
+    draw = random.Random(f"{seed} {step} {first_row}")
+    for turn in range(1, settings.dynamic_sampling + 1):
+        rewards, valid = _rewards(batch.responses)
+        silent = (~has_signal(rewards, samples, valid)).nonzero()[:, 0].tolist()
+        taken = {*numbers}
+        fresh = draw.sample(free, min(len(silent), len(free))) if (free := [n for n in others if n not in taken]) else []
+        if not fresh:
+            break
+        numbers = [*numbers, *fresh]
+        more, seconds = ask(fresh, _seed(seed, step, turn, first_row))
+        for name, value in seconds.items():
+            batch.seconds[name] += value
+        _replace(batch, silent, more, samples)
+    _weigh(batch.responses, settings, stage, seed, step, first_row)
+    return batch
+
+
+def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int) -> None:
+    """Put each new group that has signal in the place of one that has none; discard the others."""
+    rewards, valid = _rewards(more)
+    useful = has_signal(rewards, samples, valid).tolist()
+    for n, good in enumerate(useful):
+        group = more[n * samples : (n + 1) * samples]
+        if good and silent:
+            at = silent.pop(0) * samples
+            group, batch.responses[at : at + samples] = batch.responses[at : at + samples], group
+            batch.resampled += 1
+        for response in group:
+            response.discarded = True
+        batch.discarded += group
+
+
+def _weigh(
+    responses: list[Response], settings: GrpoConfig, stage: Stage, seed: int, step: int, first_row: int
+) -> None:
+    """Rewards, mask and advantages, into the responses."""
+    limit = stage.max_response_tokens
+    m = settings.repeat_tokens or repeat_tokens(limit)
+    rewards, valid = _rewards(responses)
+    buffer = limit // 5 if settings.overlong_buffer == "auto" else settings.overlong_buffer
+    if buffer:
+        lengths = torch.tensor([len(response.ids) for response in responses])
+        rewards = rewards + overlong_penalty(lengths, limit, min(buffer, limit))
+    if settings.control == "shuffled_rewards":
+        order = valid.nonzero()[:, 0]
+        generator = torch.Generator().manual_seed(_seed(seed, step, 1 << 20, first_row))
+        rewards[order] = rewards[order[torch.randperm(len(order), generator=generator)]]
+    for response in responses:
+        response.repeated = ends_in_repetition(response.ids, m, settings.repeat)
+    masked = truncation_mask(
+        torch.tensor([response.truncated for response in responses]),
+        [response.verdict.verdict for response in responses],
+        torch.tensor([response.repeated for response in responses]),
+        mask=settings.mask,
+        rho=settings.rho,
+        mask_outcome=settings.mask_outcome,
+        seed=seed,
+        step=step,
+        rows=range(first_row, first_row + len(responses)),
+    )
+    advantages = group_advantages(rewards, settings.samples, std=settings.advantage_std, valid=valid)
+    advantages = advantages.masked_fill(masked, 0.0)
+    for n, response in enumerate(responses):
+        response.masked = bool(masked[n])
+        response.reward = float(rewards[n]) if valid[n] else None
+        response.advantage = float(advantages[n])
+
+
+def _rewards(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]:
+    """(0/1 rewards, which of them are known), each (n,)."""
+    rewards = torch.tensor([float(response.accepted) for response in responses])
+    return rewards, torch.tensor([not response.faulty for response in responses])
+
+
+def _seed(seed: int, step: int, turn: int, first_row: int) -> int:
+    return random.Random(f"{seed} {step} {turn} {first_row}").getrandbits(62)
+
+
+def measures(batch: Batch, samples: int) -> dict[str, Any]:
+    """The step's metrics that follow from its responses."""
+    rows = batch.responses
+    everything = [*rows, *batch.discarded]
+    rewards = [row.reward for row in rows if row.reward is not None]
+    lengths = [len(row.ids) for row in rows]
+    finished = [len(row.ids) for row in rows if not row.truncated]
+    known, valid = _rewards(rows)
+    verdicts: dict[str, int] = {}
+    for row in everything:
+        verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
+    judged = [row.accepted for row in everything if not row.faulty]
+    return {
+        "reward": _mean(rewards),
+        "accuracy": _mean(judged),
+        "length_mean": _mean(lengths),
+        "length_max": max(lengths),
+        "length_finished": _mean(finished),
+        "truncated_share": _mean([row.truncated for row in rows]),
+        "repeated_share": _mean([row.repeated for row in rows]),
+        "masked_share": _mean([row.masked for row in rows]),
+        "diversity": diversity([row.ids for row in rows], samples),
+        "no_signal_share": 1 - _mean(has_signal(known, samples, valid).tolist()),
+        "no_code_share": verdicts.get("no_code", 0) / len(everything),
+        "judge_faults": verdicts.get("internal_error", 0),
+        "resampled": batch.resampled,
+        "rows": len(everything),
+        "tokens": sum(len(row.ids) for row in everything),
+        "verdicts": verdicts,
+    }
+
+
+def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[str, Any]]:
+    """The rollouts as they are written to the run directory."""
+    return [
+        {
+            "row": first_row + n,
+            "problem": row.problem.id,
+            "sample": row.sample,
+            "completion": row.text,
+            "code": code_block(row.text) or "",
+            "verdict": row.verdict.verdict,
+            "strategy": row.verdict.strategy,
+            "message": row.verdict.message,
+            "reward": row.reward,
+            "advantage": row.advantage,
+            "length": len(row.ids),
+            "truncated": row.truncated,
+            "repeated": row.repeated,
+            "masked": row.masked,
+            "discarded": row.discarded,
+            "temperature": temperature,
+        }
+        for n, row in enumerate([*batch.responses, *batch.discarded])
+    ]
+
+
+def _mean(values: Sequence[float | bool]) -> float:
+    return sum(values) / len(values) if values else float("nan")

@@ -1,0 +1,358 @@
+"""TRL's GRPOTrainer with our rollouts, our advantages and our loss. TRL keeps what it is good at: models, devices,
+padding, old and reference log-probabilities, the optimizer, checkpoints, trackers, vLLM.
+
+Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and a test calls each.
+
+1. A trainer lives for one stage: temperature and limit are frozen in many places inside TRL, so a new stage is a new
+   trainer that goes on from the last one's checkpoint.
+2. The dataset's `prompt` is the number of a problem; `rollout_func` makes the prompt, the responses and their rewards.
+3. Each device responds to whole groups, so that advantages need no exchange between devices.
+4. The loss is divided by totals over the whole update, which are counted when TRL has dealt out a batch.
+5. A step's data is random only through (seed, step): TRL's generator states matter for nothing but the order in which
+   responses are dealt out to updates, and they are in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from accelerate.utils import gather_object
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+from trl.models import unwrap_model_for_generation
+
+from ..config import Config
+from ..grpo import Objective, Stage, policy_loss, token_entropy, token_logprobs
+from ..judge import Judge
+from ..models import ModelSource
+from ..rollout import Completion, Sampler, Sampling
+from ..schema import Problem
+from .batches import Batches
+from .collect import Batch, Response, collect, respond
+
+SUMS = ("tokens", "entropy", "clip_low", "clip_high", "kl", "loss")
+
+
+class StageTrainer(GRPOTrainer):  # type: ignore[misc]
+    """One stage of a run."""
+
+    def __init__(
+        self,
+        config: Config,
+        stage: Stage,
+        counts: Batches,
+        source: ModelSource,
+        problems: Sequence[Problem],
+        prompts: Sequence[list[int]],
+        judge: Judge,
+        folder: str,
+        callbacks: Sequence[TrainerCallback] = (),
+    ) -> None:
+        self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
+        self.problems, self.prompts = problems, prompts
+        self.objective = objective(config)
+        self.batch = Batch([])
+        self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
+        self.sums = dict.fromkeys(SUMS, 0.0)
+        super().__init__(
+            model=load_model(config, source),
+            args=arguments(config, stage, counts, folder),
+            processing_class=load_tokenizer(source),
+            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in range(len(problems))]}),
+            reward_funcs=self._known_rewards,
+            rollout_func=lambda prompts, _: self._rollout([int(prompt) for prompt in prompts]),
+            peft_config=adapter(config),
+            callbacks=list(callbacks),
+        )
+
+    # --- rollouts
+
+    @property
+    def step(self) -> int:
+        """The step under way, from 1; TRL counts updates."""
+        return int(self.state.global_step) // self.counts.updates + 1
+
+    def _rollout(self, numbers: list[int]) -> dict[str, Any]:
+        started = time.perf_counter()
+        samples, rank = self.counts.samples, self.accelerator.process_index
+        groups = numbers[::samples]
+        if numbers != [n for n in groups for _ in range(samples)]:
+            raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
+        sampling = dict(temperature=self.stage.temperature, limit=self.stage.max_response_tokens, samples=samples)
+
+        def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
+            return self.respond(chosen, self.problems, self.prompts, seed=seed, **sampling)
+
+        self.batch = collect(
+            groups,
+            ask,
+            range(len(self.problems)),
+            self.config.grpo,
+            self.stage,
+            self.config.train.seed,
+            self.step,
+            first_row=rank * len(numbers),
+        )
+        self.seconds["rollout"] += time.perf_counter() - started
+        rows = self.batch.responses
+        return {
+            "prompt_ids": [row.prompt for row in rows],
+            "completion_ids": [row.ids for row in rows],
+            "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
+        }
+
+    def respond(
+        self, numbers: Sequence[int], problems: Sequence[Problem], prompts: Sequence[list[int]], **sampling: Any
+    ) -> tuple[list[Response], dict[str, float]]:
+        """Judged responses of the model as it is now; also how it is evaluated."""
+        if self.use_vllm:
+            return respond(numbers, problems, prompts, self._with_vllm(sampling), self._text, self.judge, 0)
+        limits = {"top_p": self.config.rollout.top_p, "top_k": self.config.rollout.top_k}
+        training = self.model.training
+        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
+            model.eval()
+            sampler = Sampler(model, self.eos_token_ids, self.config.rollout.batch)
+            seed = sampling.pop("seed")
+            try:
+                return respond(
+                    numbers,
+                    problems,
+                    prompts,
+                    lambda some, seed: sampler(some, Sampling(**sampling, **limits, seed=seed)),
+                    self._text,
+                    self.judge,
+                    seed,
+                )
+            finally:
+                model.train(training)
+
+    def _with_vllm(self, sampling: dict[str, Any]) -> Callable[[list[list[int]], int], list[Completion]]:
+        """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
+
+        def sample(prompts: list[list[int]], seed: int) -> list[Completion]:
+            engine, samples = self.vllm_generation, sampling["samples"]
+            before = engine.temperature, engine.max_completion_length
+            engine.temperature, engine.max_completion_length = sampling["temperature"], sampling["limit"]
+            try:
+                repeated = [prompt for prompt in prompts for _ in range(samples)]
+                all_ids, logprobs = self._generate_single_turn(repeated, None, {}, samples)
+            finally:
+                engine.temperature, engine.max_completion_length = before
+            ends = set(self.eos_token_ids)
+            return [
+                Completion(n // samples, n % samples, ids, logprobs[n], truncated=not ids or ids[-1] not in ends)
+                for n, ids in enumerate(all_ids)
+            ]
+
+        return sample
+
+    def _text(self, ids: list[int]) -> str:
+        text: str = self.processing_class.decode(ids, skip_special_tokens=True)
+        return text
+
+    def _known_rewards(self, completions: list[Any], **_: Any) -> list[float | None]:
+        return [row.reward for row in self.batch.responses]
+
+    def gathered(self) -> Batch:
+        """The step's batch over all devices."""
+        parts: list[Batch] = gather_object([self.batch])
+        seconds = {name: max(part.seconds[name] for part in parts) for name in parts[0].seconds}
+        return Batch(
+            [row for part in parts for row in part.responses],
+            [row for part in parts for row in part.discarded],
+            seconds,
+            sum(part.resampled for part in parts),
+        )
+
+    # --- advantages and loss
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        advantages = [row.advantage for row in self.batch.responses]
+        output["advantages"] = torch.tensor(advantages, device=self.accelerator.device)
+        return output
+
+    def _prepare_inputs(self, generation_batch: Any) -> dict[str, Any]:
+        before = self._buffered_inputs
+        inputs: dict[str, Any] = super()._prepare_inputs(generation_batch)
+        if self._buffered_inputs is None or self._buffered_inputs is before:
+            return inputs
+        passes = self.counts.passes
+        for first in range(0, len(self._buffered_inputs), passes):
+            window = by_length(self._buffered_inputs[first : first + passes])
+            counted = torch.stack([part["completion_mask"].sum() for part in window]).sum()
+            total = int(self.accelerator.gather(counted).sum())
+            self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in window]
+        return self._buffered_inputs[0]
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+        attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
+        mask = inputs["completion_mask"]  # (n, t)
+        logprobs, entropy, _ = self._get_per_token_logps_and_entropies(
+            model, ids, attention, mask.size(1), compute_entropy=True
+        )
+        old = inputs.get("old_per_token_logps")
+        result = policy_loss(
+            logprobs,
+            logprobs.detach() if old is None else old,
+            inputs["advantages"],
+            mask,
+            self.objective,
+            ref_logprobs=inputs.get("ref_per_token_logps"),
+            weights=inputs.get("importance_sampling_ratio"),  # vLLM's probabilities are not quite the model's
+            tokens=inputs["update_tokens"],
+            sequences=self.counts.mini * self.counts.samples,
+            limit=self.stage.max_response_tokens,
+        )
+        self._count(result, entropy, mask)
+        return result.loss * self.accelerator.num_processes  # which averages the gradients
+
+    def _count(self, result: Any, entropy: torch.Tensor, mask: torch.Tensor) -> None:
+        zero = torch.zeros((), device=mask.device)
+        kl = zero if result.kl is None else result.kl
+        parts = (result.tokens, (entropy * mask).sum(), result.clip_low, result.clip_high, kl, result.loss.detach())
+        stacked = torch.stack([part.float() for part in parts])
+        totals = self.accelerator.reduce(stacked, reduction="sum").tolist()
+        for name, value in zip(SUMS, totals, strict=True):
+            self.sums[name] += value
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
+        """At the stage's temperature: TRL's fused kernel on a GPU; on a CPU ours, for half the time."""
+        if input_ids.device.type != "cpu" or kwargs.get("compute_aux_loss"):
+            found: tuple[Any, Any, Any] = super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
+            )
+            return found
+        rows = kwargs.get("batch_size") or len(input_ids)
+        logprobs, entropies = [], []
+        for part, mask in zip(input_ids.split(rows), attention_mask.split(rows), strict=True):
+            positions = (mask.cumsum(-1) - 1).clamp(min=0)
+            output = model(
+                input_ids=part,
+                attention_mask=mask,
+                position_ids=positions,
+                use_cache=False,
+                logits_to_keep=logits_to_keep + 1,
+            )
+            logits = output.logits[:, :-1]  # (n, t, vocabulary): each predicts the token after it
+            logprobs.append(token_logprobs(logits, part[:, -logits_to_keep:], self.stage.temperature))
+            if kwargs.get("compute_entropy"):
+                entropies.append(token_entropy(logits, self.stage.temperature))
+        return torch.cat(logprobs), torch.cat(entropies) if entropies else None, None
+
+    # --- the clock
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        started = time.perf_counter()
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        self.seconds["training"] += time.perf_counter() - started
+        return loss
+
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        started = time.perf_counter()
+        super()._save_checkpoint(*args, **kwargs)
+        self.seconds["checkpoint"] += time.perf_counter() - started
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
+
+
+def by_length(window: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """An update's passes with responses of like length together and the padding cut: the sum is the same, sooner."""
+    rows = [name for name, value in window[0].items() if isinstance(value, torch.Tensor) and value.dim() > 0]
+    joined = {name: torch.cat([part[name] for part in window]) for name in rows}
+    order = (joined["completion_mask"].sum(1) * 100_000 + joined["prompt_mask"].sum(1)).argsort(stable=True)
+    parts = []
+    for pick in order.chunk(len(window)):
+        part = {name: value[pick] for name, value in joined.items()}
+        start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
+        end = max(int(part["completion_mask"].sum(1).max()), 1)
+        for name, value in part.items():
+            if value.dim() == 2:
+                part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
+        parts.append(part)
+    return parts
+
+
+def objective(config: Config) -> Objective:
+    grpo = config.grpo
+    return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
+
+
+def load_model(config: Config, source: ModelSource) -> Any:
+    dtype = torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32
+    kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
+    model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **kind)
+    if source.adapter:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
+    return model
+
+
+def load_tokenizer(source: ModelSource) -> Any:
+    tokenizer = AutoTokenizer.from_pretrained(source.path, padding_side="left")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def adapter(config: Config) -> Any:
+    if not config.model.lora_rank:
+        return None
+    from peft import LoraConfig
+
+    rank = config.model.lora_rank
+    return LoraConfig(
+        task_type="CAUSAL_LM",
+        r=rank,
+        lora_alpha=config.model.lora_alpha or 2 * rank,
+        target_modules=config.model.lora_targets,
+    )
+
+
+def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRPOConfig:
+    """TRL's settings; what it would do to advantages and loss is left at values that we never read."""
+    train = config.train
+    cuda = torch.cuda.is_available()
+    bf16 = cuda and torch.cuda.is_bf16_supported() if train.bf16 == "auto" else train.bf16
+    vllm = config.rollout.engine == "vllm"
+    return GRPOConfig(
+        output_dir=folder,
+        per_device_train_batch_size=counts.micro,
+        gradient_accumulation_steps=counts.passes,
+        steps_per_generation=counts.passes * counts.updates,
+        num_generations=counts.samples,
+        max_steps=train.steps * counts.updates,
+        temperature=stage.temperature,
+        max_completion_length=stage.max_response_tokens,
+        top_p=config.rollout.top_p,
+        top_k=config.rollout.top_k,
+        beta=config.grpo.kl,
+        learning_rate=train.lr,
+        lr_scheduler_type=train.schedule,
+        warmup_steps=train.warmup_steps * counts.updates,
+        weight_decay=train.weight_decay,
+        max_grad_norm=train.max_grad_norm,
+        bf16=bf16,
+        gradient_checkpointing=config.model.gradient_checkpointing,
+        seed=train.seed,
+        data_seed=train.seed,
+        save_strategy="no",  # the run says when
+        save_total_limit=train.keep_checkpoints,
+        logging_steps=1,
+        report_to=train.trackers or "none",
+        disable_tqdm=True,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+        use_vllm=vllm,
+        # the default drops long responses, whose ratios multiply to something far from 1
+        **({"vllm_mode": "colocate", "vllm_importance_sampling_mode": "token_truncate"} if vllm else {}),
+    )

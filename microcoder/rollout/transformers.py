@@ -1,0 +1,107 @@
+"""Sampling with a transformers model, on a CPU or wherever else it lies.
+
+A prompt is read once for all of its samples, rows that have finished leave the batch, and each is handed out at once.
+`generate` does neither, and on a small model its bookkeeping costs as much as the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from .sampling import Completion, Sampling, draw
+
+SHRINK = 0.75  # the batch is made smaller when fewer than this share of its rows is still being written
+
+
+def encode(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
+    """A conversation as the model wants to read it; without a chat template, the text alone."""
+    if tokenizer.chat_template is None:
+        ids = tokenizer("\n\n".join(message["content"] for message in messages) + "\n")["input_ids"]
+    else:
+        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]
+    return list(ids)
+
+
+class Sampler:
+    """Samples from a causal language model. The model's weights may change between calls."""
+
+    def __init__(self, model: Any, end_tokens: Sequence[int], batch: int = 512) -> None:
+        self.model, self.end_tokens, self.batch = model, sorted(end_tokens), batch
+
+    def __call__(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> Iterator[Completion]:
+        """`sampling.samples` completions of each prompt, in the order in which they finish."""
+        generator = torch.Generator(self.model.device).manual_seed(sampling.seed)
+        width = max(1, self.batch // sampling.samples)  # prompts at a time
+        order = sorted(range(len(prompts)), key=lambda n: len(prompts[n]))  # alike lengths together: less padding
+        for start in range(0, len(order), width):
+            yield from self._some(prompts, order[start : start + width], sampling, generator)
+
+    @torch.no_grad()
+    def _some(
+        self, prompts: Sequence[Sequence[int]], chosen: list[int], sampling: Sampling, generator: torch.Generator
+    ) -> Iterator[Completion]:
+        device, samples = self.model.device, sampling.samples
+        ids, mask = _left_padded([prompts[n] for n in chosen], device)  # (prompts, longest)
+        cache = DynamicCache(config=self.model.config)
+        positions = (mask.cumsum(-1) - 1).clamp(min=0)
+        logits = self._forward(ids, mask, positions, cache)
+        cache.batch_repeat_interleave(samples)
+        logits, mask = logits.repeat_interleave(samples, 0), mask.repeat_interleave(samples, 0)
+        position = positions[:, -1:].repeat_interleave(samples, 0)  # (rows, 1)
+        ends = torch.tensor(self.end_tokens, device=device)
+        row = torch.arange(len(chosen) * samples, device=device)  # which response each row of the batch is
+        open_ = torch.ones_like(row, dtype=torch.bool)
+        written = torch.zeros(len(row), sampling.limit, dtype=torch.long, device=device)
+        logprobs = torch.zeros(len(row), sampling.limit, device=device)
+        for length in range(1, sampling.limit + 1):
+            token, logprob = draw(logits, sampling, generator)
+            written[row, length - 1], logprobs[row, length - 1] = token, logprob
+            ended = torch.isin(token, ends)
+            last = length == sampling.limit
+            done = open_ if last else open_ & ended
+            if done.any():
+                for n, finished in zip(row[done].tolist(), ended[done].tolist(), strict=True):
+                    yield Completion(
+                        chosen[n // samples],
+                        n % samples,
+                        written[n, :length].tolist(),
+                        logprobs[n, :length].tolist(),
+                        truncated=not finished,
+                    )
+                open_ = open_ & ~done
+                left = int(open_.sum())
+                if left == 0:
+                    return
+                if left < SHRINK * len(open_):
+                    keep = open_.nonzero()[:, 0]
+                    cache.batch_select_indices(keep)
+                    token, mask, position, row, open_ = token[keep], mask[keep], position[keep], row[keep], open_[keep]
+            mask = torch.cat([mask, mask.new_ones(len(mask), 1)], 1)
+            position = position + 1
+            logits = self._forward(token[:, None], mask, position, cache)
+
+    def _forward(self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+        output = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        last: torch.Tensor = output.logits[:, -1]
+        return last
+
+
+def _left_padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    longest = max(map(len, rows))
+    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for n, row in enumerate(rows):
+        ids[n, longest - len(row) :] = torch.tensor(row)
+        mask[n, longest - len(row) :] = 1
+    return ids.to(device), mask.to(device)
