@@ -177,7 +177,7 @@ def _pyarrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise FileError("Parquet files need pyarrow; install it with: pip install 'microcoder[parquet]'") from None
+        raise FileError("Parquet files need pyarrow; install it with: pip install pyarrow") from None
     return pyarrow
 
 

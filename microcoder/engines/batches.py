@@ -49,8 +49,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
     mini = train.ppo_mini_batch_size or problems
     if problems % mini:
         raise PlanError(
-            f"train.train_batch_size={problems} is no multiple of train.ppo_mini_batch_size={mini}, so a step would end "
-            f"within an update, and a checkpoint could not be exact; "
+            f"train.train_batch_size={problems} is no multiple of train.ppo_mini_batch_size={mini}, so a step would "
+            f"end within an update, and a checkpoint could not be exact; "
             f"set train.ppo_mini_batch_size to one of {_some(_divisors(problems))}"
         )
     if problems % devices:
@@ -67,8 +67,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
     micro = min(train.micro_batch_size, share // devices)
     if share // devices % micro:
         raise PlanError(
-            f"train.micro_batch_size={micro} does not divide the {share // devices} responses of an update on a device; "
-            f"set it to one of {_some(_divisors(share // devices))}"
+            f"train.micro_batch_size={micro} does not divide the {share // devices} responses of an update on a "
+            f"device; set it to one of {_some(_divisors(share // devices))}"
         )
     return Batches(problems, samples, mini, micro, devices)
 

@@ -125,8 +125,8 @@ def collect(
     for turn in range(1, settings.dynamic_sampling + 1):
         rewards, valid = _rewards(batch.responses)
         silent = (~has_signal(rewards, samples, valid)).nonzero()[:, 0].tolist()
-        taken = {*numbers}
-        fresh = draw.sample(free, min(len(silent), len(free))) if (free := [n for n in others if n not in taken]) else []
+        free = [n for n in others if n not in numbers]
+        fresh = draw.sample(free, min(len(silent), len(free)))
         if not fresh:
             break
         numbers = [*numbers, *fresh]

@@ -52,8 +52,8 @@ def _score(group: Sequence[Response]) -> float | None:
     return sum(judged) / len(judged) if judged else None
 
 
-def _by_difficulty(groups: Sequence[Sequence[Response]], scores: Sequence[float | None]) -> dict[str, float]:
-    """Mean accuracy for each difficulty score (or label, where there is none), in order."""
+def _by_difficulty(groups: Sequence[Sequence[Response]], scores: Sequence[float | None]) -> dict[str, dict[str, float]]:
+    """Mean accuracy and number of problems for each difficulty score (or label, where there is none), in order."""
     found: dict[tuple[float, str], list[float]] = {}
     for group, score in zip(groups, scores, strict=True):
         problem = group[0].problem
@@ -61,4 +61,7 @@ def _by_difficulty(groups: Sequence[Sequence[Response]], scores: Sequence[float 
         if score is not None and (level is not None or problem.difficulty):
             key = (level, f"{level:g}") if level is not None else (0.0, problem.difficulty)
             found.setdefault(key, []).append(score)
-    return {name: sum(values) / len(values) for (_, name), values in sorted(found.items())}
+    return {
+        name: {"accuracy": sum(values) / len(values), "problems": len(values)}
+        for (_, name), values in sorted(found.items())
+    }

@@ -54,7 +54,7 @@ class StageTrainer(GRPOTrainer):  # type: ignore[misc]
     ) -> None:
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
         self.problems, self.prompts = problems, prompts
-        self.objective = objective(config)
+        self.objective: Objective = objective_of(config)
         self.batch = Batch([])
         self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
         self.sums = dict.fromkeys(SUMS, 0.0)
@@ -82,7 +82,7 @@ class StageTrainer(GRPOTrainer):  # type: ignore[misc]
         groups = numbers[::samples]
         if numbers != [n for n in groups for _ in range(samples)]:
             raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
-        sampling = dict(temperature=self.stage.temperature, limit=self.stage.max_response_tokens, samples=samples)
+        sampling = {"temperature": self.stage.temperature, "limit": self.stage.max_response_tokens, "samples": samples}
 
         def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
             return self.respond(chosen, self.problems, self.prompts, seed=seed, **sampling)
@@ -111,8 +111,8 @@ class StageTrainer(GRPOTrainer):  # type: ignore[misc]
         """Judged responses of the model as it is now; also how it is evaluated."""
         if self.use_vllm:
             return respond(numbers, problems, prompts, self._with_vllm(sampling), self._text, self.judge, 0)
-        limits = {"top_p": self.config.rollout.top_p, "top_k": self.config.rollout.top_k}
-        training = self.model.training
+        limits: dict[str, Any] = {"top_p": self.config.rollout.top_p, "top_k": self.config.rollout.top_k}
+        training = self.model_wrapped.training
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
             sampler = Sampler(model, self.eos_token_ids, self.config.rollout.batch)
@@ -151,8 +151,7 @@ class StageTrainer(GRPOTrainer):  # type: ignore[misc]
         return sample
 
     def _text(self, ids: list[int]) -> str:
-        text: str = self.processing_class.decode(ids, skip_special_tokens=True)
-        return text
+        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
 
     def _known_rewards(self, completions: list[Any], **_: Any) -> list[float | None]:
         return [row.reward for row in self.batch.responses]
@@ -212,7 +211,7 @@ class StageTrainer(GRPOTrainer):  # type: ignore[misc]
         self._count(result, entropy, mask)
         return result.loss * self.accelerator.num_processes  # which averages the gradients
 
-    def _count(self, result: Any, entropy: torch.Tensor, mask: torch.Tensor) -> None:
+    def _count(self, result: Any, entropy: Any, mask: torch.Tensor) -> None:
         zero = torch.zeros((), device=mask.device)
         kl = zero if result.kl is None else result.kl
         parts = (result.tokens, (entropy * mask).sum(), result.clip_low, result.clip_high, kl, result.loss.detach())
@@ -281,7 +280,7 @@ def by_length(window: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return parts
 
 
-def objective(config: Config) -> Objective:
+def objective_of(config: Config) -> Objective:
     grpo = config.grpo
     return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
 
@@ -324,6 +323,9 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
     cuda = torch.cuda.is_available()
     bf16 = cuda and torch.cuda.is_bf16_supported() if train.bf16 == "auto" else train.bf16
     vllm = config.rollout.engine == "vllm"
+    options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
+    if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
+        options["vllm_importance_sampling_mode"] = "token_truncate"
     return GRPOConfig(
         output_dir=folder,
         per_device_train_batch_size=counts.micro,
@@ -353,6 +355,5 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
         use_vllm=vllm,
-        # the default drops long responses, whose ratios multiply to something far from 1
-        **({"vllm_mode": "colocate", "vllm_importance_sampling_mode": "token_truncate"} if vllm else {}),
+        **options,
     )

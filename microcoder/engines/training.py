@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from accelerate.utils import gather_object
 from transformers import PrinterCallback, TrainerCallback
 from transformers import logging as transformers_logging
 
@@ -67,7 +68,7 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     tokenizer = load_tokenizer(source)
     loaded = {}
     for split in ("train", "test"):
-        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)  # type: ignore[arg-type]
+        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
         observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
         loaded[split] = (found.problems, prompts)
     begin(config, run, choose)
@@ -139,7 +140,7 @@ def train_stage(setup: Setup, stage: Stage, last: int) -> None:
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
 
-class Recorder(TrainerCallback):  # type: ignore[misc]
+class Recorder(TrainerCallback):
     """Writes down each step, evaluates, saves, and ends the stage."""
 
     trainer: StageTrainer
@@ -170,7 +171,8 @@ class Recorder(TrainerCallback):  # type: ignore[misc]
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.optimizing += time.perf_counter() - self.optimizer_started
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        logs: dict[str, Any] = kwargs["logs"]
         updates = self.setup.counts.updates
         if "loss" not in logs or state.global_step % updates:  # the end of training, or within a step
             return
@@ -226,8 +228,6 @@ class Recorder(TrainerCallback):  # type: ignore[misc]
             return {}
         started, train, trainer = time.perf_counter(), self.setup.config.train, self.trainer
         self.setup.observer.phase("evaluating")
-        from accelerate.utils import gather_object
-
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         responses, _ = trainer.respond(
             list(mine),
@@ -276,7 +276,8 @@ def tested(metrics: dict[str, Any]) -> str:
         return "not measured"
     low, high = metrics["test_accuracy_low"], metrics["test_accuracy_high"]
     within = "" if low is None else f"{low:.1%} to {high:.1%}; "
-    return f"{metrics['test_accuracy']:.1%} ({within}{metrics['test_problems']} problems, mean of {metrics['test_tries']} tries)"
+    counted = f"{metrics['test_problems']} problems, mean of {metrics['test_tries']} tries"
+    return f"{metrics['test_accuracy']:.1%} ({within}{counted})"
 
 
 def quiet() -> None:

@@ -6,7 +6,8 @@
 Importing this loads neither torch nor transformers; a download happens in `resolve` only.
 """
 
-from .names import is_cached, known, resolve
+from .cache import cache
+from .names import NANO, is_cached, known, resolve
 from .source import KnownModel, ModelError, ModelSource
 
-__all__ = ["KnownModel", "ModelError", "ModelSource", "is_cached", "known", "resolve"]
+__all__ = ["NANO", "KnownModel", "ModelError", "ModelSource", "cache", "is_cached", "known", "resolve"]

@@ -1,0 +1,85 @@
+"""`microcoder calibrate`: D and accuracy over temperatures, and the one to train with."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from . import Refused
+from .settings import complete_setting
+from .train import settings_of
+
+
+@click.command("calibrate")
+@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_setting)
+@click.option("--grid", help="Temperatures, such as 0.4,0.8,1.2; else 0.2 to 1.8 in steps of 0.2.")
+@click.option("--problems", type=click.IntRange(min=1), default=32, show_default=True, help="Problems to sample.")
+@click.option("--pilot-steps", type=click.IntRange(min=0), default=12, show_default=True, help="Steps of a pilot run.")
+@click.option("-o", "--output", type=click.Path(), default="calibration.png", show_default=True, help="The figure.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def command(
+    words: tuple[str, ...], grid: str | None, problems: int, pilot_steps: int, output: str, as_json: bool
+) -> int:
+    """Sample problems over a grid of temperatures and choose one by diversity: T(D).
+
+    D* is the value that D settles on in a short pilot run. Chosen is the lowest temperature whose D lies above it and
+    stays there in a pilot of its own. Measurements are kept, so a second call is quick. In a configuration,
+    grpo.temperature="auto" does all this before training.
+    """
+    from rich.console import Console
+
+    config, _ = settings_of(words)
+    temperatures = _grid(grid)
+    from ..engines.batches import PlanError
+    from ..engines.calibrating import GRID, as_record, calibrate
+    from ..engines.problems import DataError
+    from ..engines.training import quiet
+    from ..files import FileError
+    from ..judge import JudgeError
+    from ..models import ModelError
+    from ..run import RunError
+    from ..run.calibration_plot import plot_calibration
+    from .live import Live
+
+    quiet()
+    try:
+        live = Live(1, f"{config.model.name}: T(D)", Console(stderr=as_json, quiet=False))
+        found = calibrate(config, live, temperatures or GRID, problems, pilot_steps)
+        record = as_record(found)
+        plot_calibration(record, output, f"{config.model.name} on {config.data.train}")
+    except (PlanError, DataError, ModelError, FileError, JudgeError, RunError, ValueError) as error:
+        raise Refused(str(error)) from None
+    if as_json:
+        click.echo(json.dumps(record, indent=2))
+        return 0
+    console = Console()
+    console.print(_table(record))
+    use = f"microcoder train {words[0] if words else ''} grpo.temperature={record['temperature']:g}"
+    console.print(f"{record['reason']}\n  the plot   {output}\n  to use it  {use}", soft_wrap=True, highlight=False)
+    return 0
+
+
+def _grid(text: str | None) -> list[float]:
+    try:
+        grid = [float(part) for part in text.split(",")] if text else []
+    except ValueError:
+        raise Refused(f"--grid {text!r} is no list of numbers; write --grid 0.4,0.8,1.2") from None
+    if any(not 0 < value <= 10 for value in grid):
+        raise Refused(f"--grid {text!r} has a temperature that is not above 0 and at most 10")
+    return grid
+
+
+def _table(record: dict) -> object:  # type: ignore[type-arg]
+    from rich.table import Table
+
+    table = Table(title=f"D* = {record['diversity_target']:.3f}, from {record['target_from']}")
+    for name in ("temperature", "D", "accuracy", "D at the end of its pilot", ""):
+        table.add_column(name, justify="right")
+    for probe in record["probes"]:
+        chosen = "chosen" if probe["temperature"] == record["temperature"] else ""
+        last = f"{probe['pilot'][-1]:.3f}" if probe["pilot"] else ""
+        table.add_row(
+            f"{probe['temperature']:g}", f"{probe['diversity']:.3f}", f"{probe['accuracy']:.3f}", last, chosen
+        )
+    return table

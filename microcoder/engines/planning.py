@@ -1,0 +1,161 @@
+"""What a training would do, worked out without doing it: `microcoder train --dry-run`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..config import Config
+from ..grpo import plan, segments
+from ..models import ModelError, is_cached, resolve
+from .batches import Batches, batches
+from .on_trl import load_tokenizer
+from .problems import DataError, load_problems, with_prompts
+
+GIB = 1 << 30
+
+
+@dataclass
+class Plan:
+    lines: list[tuple[str, str]] = field(default_factory=list)  # what, in words
+    missing: list[str] = field(default_factory=list)  # what stands in the way
+
+    def say(self, what: str, words: str) -> None:
+        self.lines.append((what, words))
+
+
+def describe(config: Config, folder: Path) -> Plan:
+    """The resolved plan: stages, batches, tokens, memory, and what is missing. Downloads nothing."""
+    made = Plan()
+    made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
+    counts = batches(config, int(os.environ.get("WORLD_SIZE", "1")))
+    shape = _model(config, made)
+    longest = _problems(config, made)
+    preset = config.grpo.preset
+    made.say("algorithm", f"{preset}: clip {config.grpo.eps:g} / {config.grpo.eps_high:g}, {_extras(config)}")
+    made.say("batches", counts.words())
+    _stages(config, counts, made)
+    if shape is not None:
+        made.say("memory", _memory(config, counts, shape, longest))
+    made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
+    made.say("evaluation", _evaluation(config))
+    for package, wanted in (("vllm", config.rollout.engine == "vllm"), ("peft", config.model.lora_rank > 0)):
+        if wanted and importlib.util.find_spec(package) is None:
+            made.missing.append(f"the package {package}, which the settings ask for: pip install {package}")
+    for tracker in config.train.trackers:
+        if importlib.util.find_spec(tracker) is None:
+            made.missing.append(f"the tracker {tracker}: pip install {tracker}")
+    if config.rollout.engine == "vllm" and not torch.cuda.is_available():
+        made.missing.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=transformers here")
+    return made
+
+
+def _model(config: Config, made: Plan) -> Any:
+    """The model on the meta device: shapes without weights; None where it cannot be known yet."""
+    name = config.model.name
+    if not is_cached(name):
+        made.say("model", f"{name}: to be downloaded when training starts")
+        return None
+    try:
+        source = resolve(name)
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(source.path))
+    except (ModelError, OSError, ValueError) as error:
+        made.say("model", name)
+        made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")
+        return None
+    count = sum(parameter.numel() for parameter in model.parameters())
+    how = f"LoRA of rank {config.model.lora_rank}" if config.model.lora_rank else "all weights"
+    note = f" ({source.note})" if source.note else ""
+    made.say("model", f"{name}: {count / 1e6:,.1f} M parameters, training {how}{note}")
+    return model
+
+
+def _problems(config: Config, made: Plan) -> int:
+    """Says what there is to train and test on; returns the longest prompt, as far as it can be known."""
+    longest = 0
+    tokenizer = load_tokenizer(resolve(config.model.name)) if is_cached(config.model.name) else None
+    for split in ("train", "test"):
+        try:
+            loaded = load_problems(config.data, split)
+            if tokenizer is not None:
+                loaded, prompts = with_prompts(loaded, tokenizer, config.data.max_prompt_tokens)
+                longest = max([longest, *map(len, prompts)])
+            made.say(split, f"{getattr(config.data, split)}: {loaded.words()}")
+        except (DataError, ValueError, OSError) as error:
+            made.say(split, getattr(config.data, split))
+            made.missing.append(f"problems to {split} on: {error}")
+    return longest or config.data.max_prompt_tokens
+
+
+def _stages(config: Config, counts: Batches, made: Plan) -> None:
+    auto = config.grpo.temperature == "auto"
+    first = 1.0 if config.grpo.temperature == "auto" else config.grpo.temperature
+    given = [stage.model_dump(exclude_none=True) for stage in config.train.stages]
+    for stage, begin, end in segments(plan(first, config.train.max_response_tokens, given), config.train.steps):
+        temperature = "T(D)" if auto else f"{stage.temperature:g}"
+        most = counts.responses * stage.max_response_tokens
+        made.say(
+            "stage",
+            f"steps {begin} to {end}: temperature {temperature}, up to {stage.max_response_tokens} tokens a response, "
+            f"{most:,} a step; {(end - begin + 1) * counts.updates} updates",
+        )
+
+
+def _extras(config: Config) -> str:
+    grpo = config.grpo
+    mask = f"conditional mask (rho {grpo.rho:g}, {grpo.mask_outcome})" if grpo.mask == "conditional" else grpo.mask
+    parts = [
+        f"KL {grpo.kl:g}" if grpo.kl else "no KL",
+        mask if grpo.mask == "conditional" else f"mask {mask}",
+        grpo.reduction.replace("_", " "),
+    ]
+    parts += [f"dynamic sampling, up to {grpo.dynamic_sampling} rounds"] * bool(grpo.dynamic_sampling)
+    parts += ["overlong shaping"] * bool(grpo.overlong_buffer)
+    parts += [f"CONTROL: {grpo.control}"] * (grpo.control != "none")
+    return ", ".join(parts)
+
+
+def _memory(config: Config, counts: Batches, model: Any, prompt: int) -> str:
+    """An estimate for one device, good to a factor of about 1.5."""
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    size = 2 if config.model.dtype == "bfloat16" else 4
+    text = model.config.get_text_config()
+    trained = weights
+    if config.model.lora_rank:
+        linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
+        trained = sum(config.model.lora_rank * (m.in_features + m.out_features) for m in linear)
+    limit = max([config.train.max_response_tokens, *(s.max_response_tokens or 0 for s in config.train.stages)])
+    length = prompt + limit
+    kept = 2 if config.model.gradient_checkpointing else 16  # activations of a layer that wait for the backward pass
+    activations = counts.micro * length * text.hidden_size * text.num_hidden_layers * kept * size
+    logits = 3 * counts.micro * limit * text.vocab_size * size
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    rows = min(config.rollout.batch, counts.responses // counts.devices)
+    cache = 2 * rows * length * text.num_hidden_layers * heads * head * size
+    reference = weights * size if config.grpo.kl and not config.model.lora_rank else 0
+    parts = {
+        "weights": weights * size + reference,
+        "gradients and Adam": trained * (size + 8),
+        "a pass": activations + logits,
+        "key-value cache": cache,
+    }
+    total = parts["weights"] + parts["gradients and Adam"] + max(parts["a pass"], parts["key-value cache"])
+    each = ", ".join(f"{name} {value / GIB:.2f}" for name, value in parts.items())
+    return f"about {total / GIB:.2f} GiB on a device ({each}; passes and cache do not meet)"
+
+
+def _evaluation(config: Config) -> str:
+    if config.data.test == "none":
+        return "none"
+    train = config.train
+    often = f"before, every {train.eval_every} steps, after" if train.eval_every else "before and after"
+    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}"
