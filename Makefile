@@ -26,8 +26,9 @@ check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-demo: $(STAMP)  ## judge the example programs and print the summary
-	$(BIN)/microcoder judge microcoder/examples/problems.jsonl microcoder/examples/solutions.jsonl
+demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, runs/demo (started over each time)
+	rm -rf runs/demo
+	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

