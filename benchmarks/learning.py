@@ -94,7 +94,7 @@ def run(arm: str, seed: int, folder: str, settings: list[str], places: Queue[lis
         "steps": summary["steps"],
         "seconds": summary["train_seconds"],
         "overhead": statistics.fmean(line["other_s"] / line["step_s"] for line in steps),
-        "evaluations": [(line["step"], line["test_accuracy"]) for line in lines if line.get("test_accuracy") is not None],
+        "evaluations": {line["step"]: line["test_accuracy"] for line in lines if "test_accuracy" in line},
     }
     print(f"{name}: {row['before']:.3f} -> {row['after']:.3f} in {row['seconds']:.0f} s", file=sys.stderr, flush=True)
     return row
