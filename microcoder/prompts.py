@@ -13,7 +13,9 @@ ANSWER = "Put the answer in one ```python block."
 
 def prompt(problem: Problem) -> str:
     """The user's message."""
-    return f"{problem.statement.strip()}\n\n{_contract(problem)} {ANSWER}"
+    contract, code = _contract(problem)
+    asked = f"{contract}\n```python\n{code}\n```\n{ANSWER}" if code else f"{contract} {ANSWER}"
+    return f"{problem.statement.strip()}\n\n{asked}"
 
 
 def messages(problem: Problem) -> list[dict[str, str]]:
@@ -21,15 +23,18 @@ def messages(problem: Problem) -> list[dict[str, str]]:
     return [{"role": "user", "content": prompt(problem)}]
 
 
-def _contract(problem: Problem) -> str:
-    if problem.starter_code.strip():
-        return f"Complete this Python code:\n```python\n{problem.starter_code.strip()}\n```\n"
+def _contract(problem: Problem) -> tuple[str, str]:
+    """(what to write, the code to show with it or nothing)."""
+    starter = problem.starter_code.strip()
+    owner, _, name = problem.entry_point.rpartition(".")
     if problem.kind == "stdin":
-        return "Write a Python program that reads standard input and prints to standard output."
-    name = problem.entry_point.rpartition(".")
-    if name[0]:
-        return f"Write the Python class `{name[0]}` with the method `{name[2]}`."
-    if name[2]:
-        return f"Write the Python function `{name[2]}`."
-    # asserts without a name for what they call: one of them has to be shown, or nobody could know it
-    return f"Write Python code that makes this hold:\n```python\n{problem.asserts[0].strip()}\n```\n"
+        contract = "Write a Python program that reads standard input and prints to standard output."
+    elif owner:
+        contract = f"Write the Python class `{owner}` with the method `{name}`."
+    elif name:
+        contract = f"Write the Python function `{name}`."
+    elif starter:
+        contract = "Write Python code."
+    else:  # asserts without a name for what they call: one of them has to be shown, or nobody could know it
+        return "Write Python code that makes this hold:", problem.asserts[0].strip()
+    return (f"{contract} Complete this:", starter) if starter else (contract, "")

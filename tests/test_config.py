@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tomllib
 
@@ -9,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcoder.config import Config, ConfigError, load, parse_setting, settings, to_toml, toml_value, usable_cores
+from microcoder.config import (
+    ABOUT,
+    PRESETS,
+    Config,
+    ConfigError,
+    StageConfig,
+    load,
+    parse_setting,
+    settings,
+    to_toml,
+    toml_value,
+    usable_cores,
+)
+from microcoder.configs import about, shipped
 
 
 def write(tmp_path, text):
@@ -148,3 +162,94 @@ def test_auto_means_the_cores_this_process_may_use():
 def test_the_queue_follows_the_workers_unless_it_is_set():
     assert load(None, ["judge.workers=3"]).judge.options()["queue"] == 12
     assert load(None, ["judge.workers=3", "judge.queue=5"]).judge.options()["queue"] == 5
+
+
+# --- presets, stages, and the configurations of the package
+
+
+def test_a_preset_on_the_command_line_replaces_what_the_file_spelled_out(tmp_path):
+    path = write(tmp_path, '[grpo]\npreset = "grpo"\nkl = 0.5\neps_high = 0.3\nsamples = 4\n')
+    assert (load(path).grpo.kl, load(path).grpo.eps_high) == (0.5, 0.3)
+    grpo = load(path, ["grpo.preset=grpo_plus"]).grpo
+    assert (grpo.preset, grpo.kl, grpo.eps_high) == ("grpo_plus", 0.0, 0.28)
+    assert grpo.samples == 4  # no preset speaks of it
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_single_key_wins_over_the_preset_of_its_own_layer_in_either_order(tmp_path, order):
+    words = ["grpo.preset=grpo", "grpo.kl=0.02"][::order]
+    assert (load(None, words).grpo.kl, load(None, words).grpo.eps_high) == (0.02, 0.2)
+    lines = ['preset = "grpo"', "kl = 0.02"][::order]
+    assert load(write(tmp_path, "\n".join(["[grpo]", *lines]))).grpo.kl == 0.02
+
+
+def test_a_single_key_on_the_command_line_wins_over_the_preset_of_the_file(tmp_path):
+    grpo = load(write(tmp_path, '[grpo]\npreset = "grpo"\n'), ["grpo.kl=0.0"]).grpo
+    assert (grpo.preset, grpo.kl, grpo.eps_high) == ("grpo", 0.0, 0.2)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_means_its_values_and_all_presets_set_the_same_keys(name):
+    grpo = load(None, [f"grpo.preset={name}"]).grpo.model_dump()
+    assert PRESETS[name].items() <= grpo.items()
+    assert PRESETS[name].keys() == PRESETS["grpo"].keys()
+    assert ABOUT[name]
+
+
+def test_the_presets_differ_and_the_default_values_are_those_of_the_default_preset():
+    for one, other in itertools.combinations(PRESETS.values(), 2):
+        assert one != other
+    assert load() == Config()
+
+
+def test_an_unknown_preset_is_told_the_known_ones():
+    with pytest.raises(ConfigError) as error:
+        load(None, ["grpo.preset=grop"])
+    assert '"grop"' in str(error.value)
+    assert all(f'"{name}"' in str(error.value) for name in PRESETS)
+
+
+STAGES = "[{at_step = 140, temperature = 1.2}, {at_step = 260, max_response_tokens = 8192}]"
+
+
+def test_stages_are_read_from_the_command_line_and_from_either_way_to_write_them_in_a_file(tmp_path):
+    first = "[[train.stages]]\nat_step = 140\ntemperature = 1.2\n"
+    second = "[[train.stages]]\nat_step = 260\nmax_response_tokens = 8192\n"
+    expected = [StageConfig(at_step=140, temperature=1.2), StageConfig(at_step=260, max_response_tokens=8192)]
+    assert load(None, [f"train.stages={STAGES}"]).train.stages == expected
+    assert load(write(tmp_path, f"[train]\nstages = {STAGES}\n")).train.stages == expected
+    assert load(write(tmp_path, first + second)).train.stages == expected
+
+
+@pytest.mark.parametrize(
+    "stages",
+    ["[{temperature = 1.2}]", "[{at_step = 1, temperature = 1.2}]", "[{at_step = 9, temprature = 1.2}]", "140"],
+)
+def test_a_stage_that_cannot_be_is_told_what_a_stage_is(stages):
+    with pytest.raises(ConfigError) as error:
+        load(None, [f"train.stages={stages}"])
+    for words in ("train.stages is", "at_step (a whole number of at least 2)", "temperature (a number above 0"):
+        assert words in str(error.value)
+
+
+@pytest.mark.parametrize("comments", [True, False])
+def test_a_configuration_with_stages_and_a_preset_survives_being_written(tmp_path, comments):
+    words = [f"train.stages={STAGES}", "grpo.preset=dapo", "grpo.temperature=auto", "grpo.eps=0.1", "train.lr=1e-6"]
+    config = load(None, [*words, "data.difficulty=[1, 3]", 'model.lora_targets=["q_proj"]', 'train.trackers=["wandb"]'])
+    assert config != Config()
+    assert load(write(tmp_path, to_toml(config, comments))) == config
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_configuration_of_the_package_is_read_says_what_it_is_for_and_can_be_written_back(tmp_path, name):
+    path = shipped()[name]
+    config = load(path)
+    assert about(path) and not about(path).startswith("[")
+    assert load(write(tmp_path, to_toml(config))) == config
+
+
+def test_what_a_list_of_words_or_a_name_takes_is_said():
+    with pytest.raises(ConfigError, match=r'a list, such as \["a", "b"\]'):
+        load(None, ["train.trackers=wandb"])
+    with pytest.raises(ConfigError, match=r"text that matches \^\[\^/\]\*\$"):
+        load(None, ["train.name=a/b"])

@@ -14,7 +14,7 @@ import microcoder
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
     {"files", "prompts"},
-    {"config", "run", "advise", "models", "starter", "verdict_log"},
+    {"config", "configs", "run", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
     {"rollout"},
     {"engines", "bench", "data"},
@@ -29,9 +29,12 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "judge.sandbox": ({"judge.sandbox"}, set()),
     "grpo": ({"grpo"}, {"torch", "numpy"}),
     "config": ({"schema", "config"}, {"pydantic"}),
+    "configs": (set(), set()),
+    "models": ({"schema", "models"}, {"numpy", "torch", "safetensors", "tokenizers", "huggingface_hub"}),
     "starter": ({"schema", "starter"}, set()),
     "run": ({"schema", "files", "run"}, {"numpy", "matplotlib"}),
     "advise": ({"advise"}, set()),
+    "rollout": ({"rollout"}, {"torch", "transformers"}),
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 

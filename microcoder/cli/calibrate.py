@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
 
 import click
 
 from . import Refused
+from .configuration import settings_of
 from .settings import complete_setting
-from .train import settings_of
 
 
 @click.command("calibrate")
@@ -31,32 +33,28 @@ def command(
 
     config, _ = settings_of(words)
     temperatures = _grid(grid)
-    from ..engines.batches import PlanError
+    _refuse_output(Path(output))  # before anything is measured
     from ..engines.calibrating import GRID, as_record, calibrate
-    from ..engines.problems import DataError
     from ..engines.training import quiet
-    from ..files import FileError
     from ..judge import JudgeError
-    from ..models import ModelError
-    from ..run import RunError
     from ..run.calibration_plot import plot_calibration
     from .live import Live
 
     quiet()
     try:
-        live = Live(1, f"{config.model.name}: T(D)", Console(stderr=as_json, quiet=False))
+        live = Live(1, f"{config.model.name}: T(D)", Console(stderr=as_json))
         found = calibrate(config, live, temperatures or GRID, problems, pilot_steps)
         record = as_record(found)
         plot_calibration(record, output, f"{config.model.name} on {config.data.train}")
-    except (PlanError, DataError, ModelError, FileError, JudgeError, RunError, ValueError) as error:
+    except (ValueError, OSError, JudgeError) as error:
         raise Refused(str(error)) from None
     if as_json:
         click.echo(json.dumps(record, indent=2))
         return 0
-    console = Console()
+    console = Console(markup=False, highlight=False)
     console.print(_table(record))
-    use = f"microcoder train {words[0] if words else ''} grpo.temperature={record['temperature']:g}"
-    console.print(f"{record['reason']}\n  the plot   {output}\n  to use it  {use}", soft_wrap=True, highlight=False)
+    use = shlex.join(["microcoder", "train", *words, f"grpo.temperature={record['temperature']:g}"])
+    console.print(f"{record['reason']}\n  the plot   {output}\n  to use it  {use}", soft_wrap=True)
     return 0
 
 
@@ -68,6 +66,13 @@ def _grid(text: str | None) -> list[float]:
     if any(not 0 < value <= 10 for value in grid):
         raise Refused(f"--grid {text!r} has a temperature that is not above 0 and at most 10")
     return grid
+
+
+def _refuse_output(path: Path) -> None:
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise Refused(f"a figure cannot be written as {path.name}; name a file that ends in .png or .svg")
+    if not path.parent.is_dir():
+        raise Refused(f"there is no folder {path.parent} to write {path.name} into; make it, or name another with -o")
 
 
 def _table(record: dict) -> object:  # type: ignore[type-arg]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import Refused
+from .configuration import settings_of
 from .settings import WithSettings, complete_setting
 
 if TYPE_CHECKING:
     from ..config import Config
+    from ..run import Run
 
 CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
     "train.steps",
@@ -44,7 +48,7 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
     config, folder = settings_of(words)
     try:
         if dry_run:
-            return _dry_run(config, folder)
+            return _dry_run(config, folder, resume)
         return _train(config, folder, resume)
     except KeyboardInterrupt:
         if (folder / "run.json").exists():
@@ -52,50 +56,26 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
         return 130
 
 
-def settings_of(words: tuple[str, ...]) -> tuple[Config, Path]:
-    """The configuration, and the folder of its run."""
-    from ..config import SETTING, ConfigError, load
-    from ..configs import shipped
-    from ..schema import nearest
-
-    named = bool(words) and SETTING.fullmatch(words[0]) is None
-    path = Path(words[0]) if named else None
-    stem = "run"
-    if path is not None:
-        stem = path.stem
-        if path.is_dir() and (path / "config.toml").exists():
-            stem, path = path.name, path / "config.toml"
-        elif not path.exists():
-            if words[0] not in shipped():
-                if path.suffix == ".toml" or "/" in words[0]:
-                    raise Refused(f"there is no file {words[0]}; to begin one: microcoder cp demo {words[0]}")
-                hint = nearest(words[0], shipped()) or f"; there are {', '.join(shipped())}"
-                raise Refused(f"{words[0]!r} is neither a file nor a configuration of the package{hint}")
-            path = shipped()[words[0]]
-    try:
-        config = load(path, words[1:] if named else words)
-    except ConfigError as error:
-        raise Refused(str(error)) from None
-    return config, Path(config.train.folder) / (config.train.name or stem)
-
-
-def _dry_run(config: Config, folder: Path) -> int:
+def _dry_run(config: Config, folder: Path, resume: bool) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from ..engines.batches import PlanError
     from ..engines.planning import describe
     from ..engines.training import quiet
 
     quiet()
     try:
+        if resume:
+            _same_settings(config, folder)
         plan = describe(config, folder)
-    except (PlanError, ValueError) as error:
+    except ValueError as error:
         raise Refused(str(error)) from None
+    if not resume and (folder / "config.toml").exists():
+        plan.missing.append(f"a free name: {folder} holds a run; go on with it by --resume, or set train.name=...")
     table = Table.grid(padding=(0, 2))
     for what, said in plan.lines:
         table.add_row(what, said)
-    Console().print(table)
+    Console(markup=False).print(table)
     for lack in plan.missing:
         click.echo(f"missing: {lack}")
     click.echo("nothing is missing; leave out --dry-run to start" if not plan.missing else "it cannot start like this")
@@ -103,44 +83,69 @@ def _dry_run(config: Config, folder: Path) -> int:
 
 
 def _train(config: Config, folder: Path, resume: bool) -> int:
-    from ..config import to_toml
-    from ..engines.batches import PlanError, batches
+    from ..engines.batches import PlanError
+    from ..engines.ending import finish
     from ..engines.problems import DataError
+    from ..engines.ranks import first, open_run
     from ..files import FileError
-    from ..grpo import plan
     from ..judge import JudgeError
     from ..models import ModelError
-    from ..run import Run, RunError
+    from ..run import RunError
+
+    run = open_run(lambda: _open(config, folder, resume), folder)
+    try:
+        with run:
+            _follow(config, run)
+        if not first():
+            return 0
+        summary = finish(folder, config)  # when the run has said how it ended
+    except Exception as error:
+        begun = bool(run.metrics())
+        if not begun and not resume and first():
+            shutil.rmtree(folder, ignore_errors=True)  # made above, and nothing has happened in it: free the name
+        named = isinstance(error, PlanError | DataError | ModelError | RunError | FileError | JudgeError)
+        # while models are being loaded, others' errors are about settings too; later they are faults, to be traced
+        if named or (not begun and isinstance(error, ValueError | OSError)):
+            raise Refused(str(error)) from None
+        raise
+    return _ending(summary, folder)
+
+
+def _open(config: Config, folder: Path, resume: bool) -> Run:
+    """The run, new or to be gone on with, once all that can be known beforehand is in order."""
+    from ..config import to_toml
+    from ..engines.batches import batches
+    from ..engines.planning import lacking, stages_of
+    from ..run import Run
+    from ..run.disk import write_whole
 
     try:
         batches(config)
-        plan(1.0, config.train.max_response_tokens, [s.model_dump(exclude_none=True) for s in config.train.stages])
-        if resume:
-            _same_settings(config, folder)
-            run = Run.resume(folder)
-        else:
-            run = Run.create(folder, to_toml(config), {"engine": "trl", "model": config.model.name})
-        with run:
-            summary = _follow(config, run)
-    except (PlanError, DataError, ModelError, RunError, FileError, JudgeError, ValueError) as error:
+        stages_of(config)
+        if lacks := lacking(config):
+            raise Refused("\n".join(f"missing: {lack}" for lack in lacks))
+        if not resume:
+            return Run.create(folder, to_toml(config), {"engine": "trl", "model": config.model.name})
+        _same_settings(config, folder)
+        run = Run.resume(folder)
+        write_whole(folder / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
+    except ValueError as error:
         raise Refused(str(error)) from None
-    return _ending(summary, folder)
+    return run
 
 
 def _same_settings(config: Config, folder: Path) -> None:
     """A run goes on with its own settings: others would make it another run."""
-    from ..config import load
-    from ..config.toml import toml_value
+    from ..config import load, settings, toml_value
 
     if not (folder / "config.toml").exists():
         raise Refused(f"{folder} holds no run to go on with; leave out --resume to begin one")
-    before = load(folder / "config.toml").model_dump()
-    now = config.model_dump()
+    before = load(folder / "config.toml")
     changed = [
-        f"{section}.{key} was {toml_value(value)}, now {toml_value(now[section][key])}"
-        for section, values in before.items()
-        for key, value in values.items()
-        if now[section][key] != value and f"{section}.{key}" not in CHANGEABLE
+        f"{name} was {toml_value(was)}, now {toml_value(now)}"
+        for name, _ in settings()
+        for was, now in [(attrgetter(name)(before), attrgetter(name)(config))]
+        if now != was and name not in CHANGEABLE
     ]
     if changed:
         raise Refused(
@@ -149,17 +154,20 @@ def _same_settings(config: Config, folder: Path) -> None:
         )
 
 
-def _follow(config: Config, run: Any) -> dict[str, Any]:
+def _follow(config: Config, run: Run) -> None:
+    from ..engines.ranks import Silent, first
     from .live import Live
 
+    if not first():
+        from ..engines.training import train
+
+        return train(config, run, Silent())
     with Live(config.train.steps, f"{run.path}: {config.model.name}, {config.grpo.preset}") as live:
         live.phase("loading")
         from ..engines.calibrating import choose
-        from ..engines.ending import finish
         from ..engines.training import train
 
         train(config, run, live, choose=lambda settings: choose(settings, run, live))
-    return finish(run.path, config)
 
 
 def _ending(summary: dict[str, Any], folder: Path) -> int:
@@ -167,7 +175,7 @@ def _ending(summary: dict[str, Any], folder: Path) -> int:
 
     from .ending import render
 
-    console = Console()
+    console = Console(markup=False, highlight=False)
     console.print(render(summary))
     for line in (
         f"{summary['steps']} steps in {summary['train_seconds']:.0f} s, evaluations included; where to look next:",
@@ -175,5 +183,5 @@ def _ending(summary: dict[str, Any], folder: Path) -> int:
         f"  the rollouts  microcoder rollouts {folder} --worst 5",
         f"  go on         microcoder train {folder} --resume train.steps={2 * summary['steps']}",
     ):
-        console.print(line, soft_wrap=True, highlight=False)
+        console.print(line, soft_wrap=True)
     return 0

@@ -52,21 +52,25 @@ def expected(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is Annotated:
         return expected(args[0], args[1:])
     if origin in (Union, types.UnionType):
-        return ", or ".join(expected(a) for a in args if a is not type(None))
+        return ", or ".join(expected(a, metadata) for a in args if a is not type(None))
     if origin is Literal:
         return ("one of " if len(args) > 1 else "") + ", ".join(map(toml_value, args))
     if origin is list and isinstance(args[0], type) and issubclass(args[0], BaseModel):
-        return f"a list of tables with the keys {', '.join(args[0].model_fields)}"
+        keys = [f"{name} ({expected(f.annotation, f.metadata)})" for name, f in args[0].model_fields.items()]
+        return f"a list of tables with the keys {', '.join(keys)}"
     if origin in (list, tuple):
-        return "a list, such as [1, 2]"
+        return f"a list, such as {toml_value(['a', 'b'] if args[0] is str else [1, 2])}"
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(annotation, "a table")
     return words + "".join(_bounds(metadata))
+
+
+BOUNDS = {"ge": "of at least", "gt": "above", "le": "up to", "lt": "below", "pattern": "that matches"}
 
 
 def _bounds(metadata: Sequence[Any]) -> Iterator[str]:
     for mark in metadata:
         yield from _bounds(mark.metadata) if isinstance(mark, FieldInfo) else ()
-        for name, words in (("ge", "of at least"), ("gt", "above"), ("le", "up to"), ("lt", "below")):
+        for name, words in BOUNDS.items():
             if getattr(mark, name, None) is not None:
                 yield f" {words} {getattr(mark, name)}"
 

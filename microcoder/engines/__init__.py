@@ -5,7 +5,9 @@
     collect.py      one step's responses, judged, with rewards, mask and advantages
     evaluate.py     accuracy on held-out problems
     on_trl.py       TRL's GRPOTrainer with our advantages and our loss
+    saving.py       a checkpoint as a whole or not at all
     training.py     a run: stages, evaluations, metrics, checkpoints, resuming
     calibrating.py  T(D)
+    ranks.py        several devices
     ending.py       what a run leaves: summary.json, the plot
 """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import torch
+
 from ..config import Config
 
 
@@ -38,7 +40,8 @@ class Batches:
         devices = f" x {self.devices} devices" if self.devices > 1 else ""
         return (
             f"a step = {self.problems} problems x {self.samples} samples = {self.responses} responses = {self.updates} "
-            f"update{'s' * (self.updates > 1)} x {self.passes} passes x {self.micro} responses{devices}"
+            f"update{'s' * (self.updates > 1)} x {self.passes} pass{'es' * (self.passes > 1)} x {self.micro} "
+            f"responses{devices}"
         )
 
 
@@ -54,9 +57,11 @@ def batches(config: Config, devices: int = 1) -> Batches:
             f"set train.ppo_mini_batch_size to one of {_some(_divisors(problems))}"
         )
     if problems % devices:
+        unit = math.lcm(devices, train.ppo_mini_batch_size or 1)
+        fitting = sorted({max(1, problems // unit) * unit, (problems // unit + 1) * unit})
         raise PlanError(
             f"train.train_batch_size={problems} cannot be dealt out to {devices} devices in whole groups; "
-            f"try {max(1, problems // devices) * devices} or {(problems // devices + 1) * devices}"
+            f"set it to {' or '.join(map(str, fitting))}"
         )
     share = mini * samples
     if share % devices:
@@ -71,6 +76,25 @@ def batches(config: Config, devices: int = 1) -> Batches:
             f"device; set it to one of {_some(_divisors(share // devices))}"
         )
     return Batches(problems, samples, mini, micro, devices)
+
+
+def order(problems: int, counts: Batches, steps: int, seed: int) -> list[int]:
+    """The numbers of the problems of all steps, one step after the other.
+
+    Each epoch is shuffled anew, and what is left of it after its last whole step is dropped. A longer run begins with
+    the steps of a shorter one, so a run that goes on from any step meets what it would have met.
+    """
+    if problems < counts.problems:
+        raise PlanError(
+            f"a step has train.train_batch_size={counts.problems} different problems, but there are only {problems} "
+            f"to train on; set train.train_batch_size={problems}, or bring more problems"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    found: list[int] = []
+    while len(found) < steps * counts.problems:
+        shuffled = torch.randperm(problems, generator=generator).tolist()
+        found += shuffled[: problems // counts.problems * counts.problems]
+    return found[: steps * counts.problems]
 
 
 def _divisors(number: int) -> list[int]:

@@ -28,6 +28,7 @@ from ..run import Run, read_metrics
 from .collect import respond
 from .on_trl import load_model, load_tokenizer
 from .problems import load_problems, with_prompts
+from .ranks import Silent
 from .training import Observer, train
 
 GRID = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
@@ -106,17 +107,18 @@ def _probe(config: Config, grid: Sequence[float], count: int, observer: Observer
     ends = model.generation_config.eos_token_id
     ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
     sampler = Sampler(model, list(ends), config.rollout.batch)
-    samples, limit = config.grpo.samples, config.train.max_response_tokens
+    samples, limit, rollout = config.grpo.samples, config.train.max_response_tokens, config.rollout
     found = {}
     numbers = list(range(min(count, len(loaded.problems))))
     with Judge(**{**config.judge.options(), "queue": 2 * count * samples}) as judge:
         for temperature in grid:
             observer.phase(f"sampling at temperature {temperature:g}")
+            sampling = Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k)
             responses, _ = respond(
                 numbers,
                 loaded.problems,
                 prompts,
-                lambda some, seed, t=temperature: sampler(some, Sampling(t, limit, samples, seed=seed)),  # type: ignore[misc]
+                lambda some, seed, asked=sampling: sampler(some, replace(asked, seed=seed)),  # type: ignore[misc]
                 lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
                 judge,
                 config.train.seed,
@@ -172,15 +174,6 @@ class Notes:
         part = self.path.with_suffix(".part")
         part.write_text(json.dumps(known, indent=2), encoding="utf-8")
         part.replace(self.path)
-
-
-class Silent:
-    """An observer that looks away."""
-
-    def step(self, metrics: dict[str, Any]) -> None: ...
-    def phase(self, name: str) -> None: ...
-    def note(self, text: str) -> None: ...
-    def warn(self, advice: Any) -> None: ...
 
 
 def as_record(found: Calibration) -> dict[str, Any]:

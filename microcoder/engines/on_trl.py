@@ -6,6 +6,7 @@ Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and 
 1. A trainer lives for one stage: temperature and limit are frozen in many places inside TRL, so a new stage is a new
    trainer that goes on from the last one's checkpoint.
 2. The dataset's `prompt` is the number of a problem; `rollout_func` makes the prompt, the responses and their rewards.
+   The dataset is the whole run in order: TRL's own shuffling would begin again with the first epoch on resuming.
 3. Each device responds to whole groups, so that advantages need no exchange between devices.
 4. The loss is divided by totals over the whole update, which are counted when TRL has dealt out a batch.
 5. A step's data is random only through (seed, step): TRL's generator states matter for nothing but the order in which
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,8 +33,9 @@ from ..judge import Judge
 from ..models import ModelSource
 from ..rollout import Completion, Sampler, Sampling
 from ..schema import Problem
-from .batches import Batches
+from .batches import Batches, order
 from .collect import Batch, Response, collect, respond
+from .saving import saving
 
 SUMS = ("tokens", "entropy", "clip_low", "clip_high", "kl", "loss")
 
@@ -58,16 +61,20 @@ class StageTrainer(GRPOTrainer):
         self.batch = Batch([])
         self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
         self.sums = dict.fromkeys(SUMS, 0.0)
+        numbers = order(len(problems), counts, config.train.steps, config.train.seed)
         super().__init__(
             model=load_model(config, source),
             args=arguments(config, stage, counts, folder),
             processing_class=load_tokenizer(source),
-            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in range(len(problems))]}),
+            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in numbers]}),
             reward_funcs=self._known_rewards,
             rollout_func=lambda prompts, _: self._rollout([int(prompt) for prompt in prompts]),
             peft_config=adapter(config),
             callbacks=list(callbacks),
         )
+        if self.ref_model is not None and source.adapter:  # which TRL does not know of: it loads the model by its name
+            reference, start = self.accelerator.unwrap_model(self.ref_model), self.accelerator.unwrap_model(self.model)
+            reference.load_state_dict(start.state_dict())
 
     # --- rollouts
 
@@ -256,7 +263,8 @@ class StageTrainer(GRPOTrainer):
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         started = time.perf_counter()
-        super()._save_checkpoint(*args, **kwargs)
+        with saving(Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"):
+            super()._save_checkpoint(*args, **kwargs)
         self.seconds["checkpoint"] += time.perf_counter() - started
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
@@ -293,6 +301,7 @@ def load_model(config: Config, source: ModelSource) -> Any:
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
+        model.requires_grad_(True)  # peft has frozen it
     return model
 
 
@@ -347,11 +356,13 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         gradient_checkpointing=config.model.gradient_checkpointing,
         seed=train.seed,
         data_seed=train.seed,
+        shuffle_dataset=False,
         save_strategy="no",  # the run says when
         save_total_limit=train.keep_checkpoints,
         logging_steps=1,
         report_to=train.trackers or "none",
         disable_tqdm=True,
+        ddp_find_unused_parameters=False,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
         use_vllm=vllm,

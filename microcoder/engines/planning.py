@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.integrations import get_available_reporting_integrations
 
 from ..config import Config
-from ..grpo import plan, segments
+from ..grpo import Stage, plan, segments
 from ..models import ModelError, is_cached, resolve
-from .batches import Batches, batches
+from .batches import Batches, batches, order
 from .on_trl import load_tokenizer
 from .problems import DataError, load_problems, with_prompts
+from .ranks import devices
 
 GIB = 1 << 30
 
@@ -33,9 +34,9 @@ def describe(config: Config, folder: Path) -> Plan:
     """The resolved plan: stages, batches, tokens, memory, and what is missing. Downloads nothing."""
     made = Plan()
     made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
-    counts = batches(config, int(os.environ.get("WORLD_SIZE", "1")))
+    counts = batches(config, devices())
     shape = _model(config, made)
-    longest = _problems(config, made)
+    longest = _problems(config, counts, made)
     preset = config.grpo.preset
     made.say("algorithm", f"{preset}: clip {config.grpo.eps:g} / {config.grpo.eps_high:g}, {_extras(config)}")
     made.say("batches", counts.words())
@@ -44,24 +45,33 @@ def describe(config: Config, folder: Path) -> Plan:
         made.say("memory", _memory(config, counts, shape, longest))
     made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
     made.say("evaluation", _evaluation(config))
-    for package, wanted in (("vllm", config.rollout.engine == "vllm"), ("peft", config.model.lora_rank > 0)):
-        if wanted and importlib.util.find_spec(package) is None:
-            made.missing.append(f"the package {package}, which the settings ask for: pip install {package}")
-    for tracker in config.train.trackers:
-        if importlib.util.find_spec(tracker) is None:
-            made.missing.append(f"the tracker {tracker}: pip install {tracker}")
-    if config.rollout.engine == "vllm" and not torch.cuda.is_available():
-        made.missing.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=transformers here")
+    made.missing += lacking(config)
     return made
+
+
+def lacking(config: Config) -> list[str]:
+    """Packages and devices that the settings ask for and that are not here."""
+    found = []
+    vllm = config.rollout.engine == "vllm"
+    for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):
+        if wanted and importlib.util.find_spec(package) is None:
+            found.append(f"the package {package}, which the settings ask for: pip install {package}")
+    if vllm and not torch.cuda.is_available():
+        found.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=transformers here")
+    known = get_available_reporting_integrations() if config.train.trackers else []
+    found += [f"the tracker {name}: pip install {name}" for name in config.train.trackers if name not in known]
+    return found
 
 
 def _model(config: Config, made: Plan) -> Any:
     """The model on the meta device: shapes without weights; None where it cannot be known yet."""
     name = config.model.name
-    if not is_cached(name):
-        made.say("model", f"{name}: to be downloaded when training starts")
-        return None
     try:
+        if not is_cached(name):
+            if name != "smollm2-135m" and not Path(name).expanduser().is_dir():
+                resolve(name)  # which downloads nothing of these, and refuses what is no hub id either
+            made.say("model", f"{name}: to be downloaded when training starts")
+            return None
         source = resolve(name)
         from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -78,7 +88,7 @@ def _model(config: Config, made: Plan) -> Any:
     return model
 
 
-def _problems(config: Config, made: Plan) -> int:
+def _problems(config: Config, counts: Batches, made: Plan) -> int:
     """Says what there is to train and test on; returns the longest prompt, as far as it can be known."""
     longest = 0
     tokenizer = load_tokenizer(resolve(config.model.name)) if is_cached(config.model.name) else None
@@ -88,6 +98,8 @@ def _problems(config: Config, made: Plan) -> int:
             if tokenizer is not None:
                 loaded, prompts = with_prompts(loaded, tokenizer, config.data.max_prompt_tokens)
                 longest = max([longest, *map(len, prompts)])
+            if split == "train":
+                order(len(loaded.problems), counts, 1, 0)  # raises where they are too few for a step
             made.say(split, f"{getattr(config.data, split)}: {loaded.words()}")
         except (DataError, ValueError, OSError) as error:
             made.say(split, getattr(config.data, split))
@@ -95,12 +107,19 @@ def _problems(config: Config, made: Plan) -> int:
     return longest or config.data.max_prompt_tokens
 
 
-def _stages(config: Config, counts: Batches, made: Plan) -> None:
-    auto = config.grpo.temperature == "auto"
-    first = 1.0 if config.grpo.temperature == "auto" else config.grpo.temperature
+def stages_of(config: Config) -> tuple[Stage, ...]:
+    """The stages that the settings name."""
+    # auto is not known yet; 10 stands for it, which no stage asks for, so that each is a change
+    first = 10.0 if config.grpo.temperature == "auto" else config.grpo.temperature
     given = [stage.model_dump(exclude_none=True) for stage in config.train.stages]
-    for stage, begin, end in segments(plan(first, config.train.max_response_tokens, given), config.train.steps):
-        temperature = "T(D)" if auto else f"{stage.temperature:g}"
+    return plan(first, config.train.max_response_tokens, given)
+
+
+def _stages(config: Config, counts: Batches, made: Plan) -> None:
+    planned = stages_of(config)
+    auto = config.grpo.temperature == "auto"
+    for stage, begin, end in segments(planned, config.train.steps):
+        temperature = "T(D)" if auto and stage.temperature == planned[0].temperature else f"{stage.temperature:g}"
         most = counts.responses * stage.max_response_tokens
         made.say(
             "stage",

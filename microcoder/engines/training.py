@@ -7,6 +7,7 @@ always lies between two steps, and drops what was recorded after it.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import platform
 import time
@@ -33,6 +34,7 @@ from .collect import measures, records
 from .evaluate import evaluation
 from .on_trl import StageTrainer, load_tokenizer
 from .problems import load_problems, with_prompts
+from .ranks import devices, share, together
 
 WINDOW, COOLDOWN, INCREMENT, HIGHEST = 30, 40, 0.2, 1.8  # of the watch over D, where temperature is auto
 
@@ -63,7 +65,7 @@ class Setup:
 def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config], float] | None = None) -> None:
     """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
     quiet()
-    counts = batches(config, int(os.environ.get("WORLD_SIZE", "1")))
+    counts = batches(config, devices())
     source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source)
     loaded = {}
@@ -72,8 +74,10 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
         observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
         loaded[split] = (found.problems, prompts)
     begin(config, run, choose)
+    together()
     observer.note(counts.words())
     options = {**config.judge.options(), "queue": 2 * counts.responses}  # generation must not wait for the judge
+    options["workers"] = share(options["workers"]) if config.judge.workers == "auto" else options["workers"]
     with Judge(**options) as judge:
         setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
         while (done := steps_done(run, counts)) < config.train.steps:
@@ -88,12 +92,16 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
 
 def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) -> None:
     """Where the run goes on from, and the temperature it began with."""
-    checkpoint = latest_checkpoint(run.path)
-    updates = batches(config, int(os.environ.get("WORLD_SIZE", "1"))).updates
-    run.rewind(_number(checkpoint) // updates if checkpoint else 0)
+    done = steps_done(run, batches(config, devices()))
+    run.rewind(done)
+    run.update(asked=[[step, temperature] for step, temperature in run.info.get("asked", []) if step <= done + 1])
     if run.info.get("temperature") is None:
         temperature = config.grpo.temperature
         if temperature == "auto":
+            if devices() > 1:
+                raise ValueError(
+                    'grpo.temperature="auto" works on one device only; choose beforehand: microcoder calibrate'
+                )
             if choose is None:
                 raise ValueError('grpo.temperature is "auto", but nothing was given to choose it with')
             temperature = choose(config)
@@ -102,12 +110,19 @@ def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) ->
 
 def plan_of(config: Config, run: Run) -> tuple[Stage, ...]:
     """The stages of the settings, and those that the watch over D has asked for so far."""
-    given = [stage.model_dump(exclude_none=True) for stage in config.train.stages]
-    asked = [{"at_step": step, "temperature": t} for step, t in run.info.get("asked", []) if step > 1]
-    entries: dict[int, dict[str, Any]] = {}
-    for entry in sorted([*given, *asked], key=lambda entry: entry["at_step"]):
-        entries[entry["at_step"]] = {**entries.get(entry["at_step"], {}), **entry}
-    return plan(run.info["temperature"], config.train.max_response_tokens, list(entries.values()))
+    entries: dict[int, dict[str, Any]] = {}  # what changes, by the step from which on
+    for stage in config.train.stages:
+        entries[stage.at_step] = stage.model_dump(exclude_none=True, exclude={"at_step"})
+    for step, temperature in run.info["asked"]:
+        entries[step] = {**entries.get(step, {}), "temperature": temperature}
+    now = {"temperature": run.info["temperature"], "max_response_tokens": config.train.max_response_tokens}
+    stages = []
+    for step, entry in sorted(entries.items()):
+        if config.grpo.temperature == "auto" and entry.items() <= now.items():
+            continue  # T(D) was there already, which nobody who wrote the stage could know
+        stages.append({"at_step": step, **entry})
+        now |= entry
+    return plan(run.info["temperature"], config.train.max_response_tokens, stages)
 
 
 def steps_done(run: Run, counts: Batches) -> int:
@@ -138,6 +153,7 @@ def train_stage(setup: Setup, stage: Stage, last: int) -> None:
         f"steps {steps_done(run, setup.counts) + 1} to {last}" + (f", from {checkpoint.name}" if checkpoint else "")
     )
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    together()  # the next stage begins with the checkpoint that the first process has just written
 
 
 class Recorder(TrainerCallback):
@@ -259,7 +275,7 @@ class Recorder(TrainerCallback):
         if decision is None:
             return False
         self.setup.observer.note(decision.reason)
-        asked = [*self.setup.run.info.get("asked", []), (decision.step + 1, decision.temperature)]
+        asked = [*self.setup.run.info["asked"], [decision.step + 1, decision.temperature]]
         self.setup.run.update(asked=asked)
         return True
 
@@ -286,6 +302,7 @@ def quiet() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
+    logging.getLogger("trl").setLevel(logging.ERROR)  # it warns of every response without a reward; we count them
 
 
 def hardware() -> dict[str, Any]:

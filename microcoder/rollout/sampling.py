@@ -19,8 +19,11 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0 or self.limit < 1 or self.samples < 1:
-            raise ValueError(f"{self}: the temperature must be 0 (the likeliest token) or more, the others 1 or more")
+        if self.temperature < 0 or self.limit < 1 or self.samples < 1 or not 0 < self.top_p <= 1 or self.top_k < 0:
+            raise ValueError(
+                f"{self}: the temperature must be 0 (the likeliest token) or more, limit and samples 1 or more, "
+                "top_p above 0 and at most 1, top_k 0 (all tokens) or more"
+            )
 
 
 @dataclass(frozen=True, slots=True)

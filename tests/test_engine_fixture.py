@@ -1,0 +1,316 @@
+"""One fixture of rollouts through TRL's trainer gives the advantages, loss and gradients of `grpo` called directly.
+
+Directly means: a plain model, one response at a time, no padding; then the functions of `grpo`, and autograd.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from functools import cache
+
+import pytest
+import torch
+from engine_runs import settings
+from torch.nn.utils.rnn import pad_sequence
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOTrainer
+from trl.generation.vllm_generation import VLLMGeneration
+
+from microcoder.config import PRESETS
+from microcoder.engines.batches import batches
+from microcoder.engines.collect import Response
+from microcoder.engines.on_trl import StageTrainer, load_model, load_tokenizer, objective_of
+from microcoder.engines.training import quiet
+from microcoder.grpo import (
+    Stage,
+    group_advantages,
+    overlong_penalty,
+    policy_loss,
+    token_logprobs,
+    truncation_mask,
+)
+from microcoder.models import resolve
+from microcoder.schema import Problem, Test, Verdict
+
+quiet()
+SAMPLES, LIMIT, REPEAT, TEMPERATURE = 4, 24, 8, 1.2
+NANO = resolve("nano")
+END = load_tokenizer(NANO).eos_token_id
+CUT = LIMIT  # a response of this length has no end token
+GROUPS = [  # the lengths and verdicts of the responses to each problem
+    [(5, "accepted"), (9, "wrong_answer"), (CUT, "no_code"), (1, "no_code")],
+    [(CUT, "no_code"), (CUT, "accepted"), (12, "accepted"), (7, "runtime_error")],
+    [(8, "accepted"), (8, "internal_error"), (20, "wrong_answer"), (CUT, "time_limit")],
+    [(6, "wrong_answer"), (10, "no_code"), (CUT, "no_code"), (3, "compile_error")],  # no signal
+    [(22, "accepted"), (11, "wrong_answer"), (CUT, "no_code"), (CUT, "wrong_answer")],
+    [(17, "wrong_answer"), (4, "accepted"), (CUT, "no_code"), (13, "accepted")],
+]
+LOOPING = (1, 0)  # the group and the sample that ends in repetition
+PROBLEMS = [Problem(f"p{n}", tests=[Test("", "")]) for n in range(len(GROUPS))]
+
+
+def fixture() -> list[list[Response]]:
+    """Fresh responses, for the trainer writes into them; the same tokens in every call."""
+    draw = torch.Generator().manual_seed(5)
+
+    def tokens(count: int) -> list[int]:
+        return torch.randint(2, 900, (count,), generator=draw).tolist()
+
+    groups = []
+    for n, group in enumerate(GROUPS):
+        prompt = tokens(3 + 2 * n)
+        rows = []
+        for sample, (length, verdict) in enumerate(group):
+            ids = tokens(length) if length == CUT else [*tokens(length - 1), END]
+            if (n, sample) == LOOPING:
+                ids[-REPEAT:] = ids[-2 * REPEAT : -REPEAT]
+            rows.append(Response(PROBLEMS[n], prompt, sample, ids, [], length == CUT, "", Verdict(verdict)))
+        groups.append(rows)
+    return groups
+
+
+class Scripted(StageTrainer):
+    """The fixture takes the place of sampling and judging; all else is the trainer's."""
+
+    def respond(self, numbers, problems, prompts, **sampling):
+        groups = fixture()
+        return [row for n in numbers for row in groups[n]], {"generation_s": 0.0, "judging_s": 0.0}
+
+
+class Spy(TrainerCallback):
+    """For each update: the weights before it, what it was made of, its gradients."""
+
+    def __init__(self):
+        self.weights, self.passes, self.gradients = [], [], []
+
+    def on_step_begin(self, args, state, control, model=None, **_):
+        self.weights.append({name: value.detach().clone() for name, value in model.named_parameters()})
+        self.passes.append([])
+
+    def on_pre_optimizer_step(self, args, state, control, model=None, **_):
+        self.gradients.append({name: value.grad.clone() for name, value in model.named_parameters()})
+
+
+def stage_trainer(tmp_path, *more, temperature=TEMPERATURE):
+    config = settings(f"train.max_response_tokens={LIMIT}", "train.max_grad_norm=1e9", "train.steps=1", *more)
+    prompts = [group[0].prompt for group in fixture()]
+    stage = Stage(1, temperature, LIMIT)
+    trainer = Scripted(config, stage, batches(config), NANO, PROBLEMS, prompts, None, str(tmp_path))
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+# ---- grpo, called directly
+
+
+def direct_advantages(rows, config):
+    """(n,)"""
+    verdicts = [row.verdict.verdict for row in rows]
+    rewards = torch.tensor([float(verdict == "accepted") for verdict in verdicts])
+    if config.grpo.overlong_buffer:
+        rewards += overlong_penalty(torch.tensor([len(row.ids) for row in rows]), LIMIT, LIMIT // 5)
+    masked = truncation_mask(
+        [row.truncated for row in rows],
+        verdicts,
+        [(PROBLEMS.index(row.problem), row.sample) == LOOPING for row in rows],
+        mask=config.grpo.mask,
+        rho=config.grpo.rho,
+        mask_outcome="incorrect",
+        seed=config.train.seed,
+        step=1,
+        rows=range(len(rows)),
+    )
+    valid = torch.tensor([verdict != "internal_error" for verdict in verdicts])
+    found = group_advantages(rewards, SAMPLES, std=config.grpo.advantage_std, valid=valid)
+    return found.masked_fill(masked, 0.0)
+
+
+@cache
+def plain_model():
+    return load_model(settings(), NANO)
+
+
+def logprobs_of(model, row, temperature=TEMPERATURE):
+    """(1, t) of one response, alone."""
+    ids = torch.tensor([row.prompt + row.ids])
+    logits = model(ids).logits[:, len(row.prompt) - 1 : -1]
+    return token_logprobs(logits, ids[:, len(row.prompt) :], temperature)
+
+
+@cache
+def start_logprobs():
+    """By response: the model as it is before the first update, which samples and, in a first step, is the reference."""
+    with torch.no_grad():
+        model = load_model(settings(), NANO)
+        return {tuple(row.ids): logprobs_of(model, row) for group in fixture() for row in group}
+
+
+def direct_update(rows, advantages, weights, config):
+    """(sums of what policy_loss returns, gradients) of one update over `rows`, with the policy at `weights`."""
+    model = plain_model()
+    model.load_state_dict(weights, strict=False)  # strict: the head is tied to the embedding and has no weights
+    model.zero_grad()
+    parts = []
+    for row, advantage in zip(rows, advantages, strict=True):
+        old = start_logprobs()[tuple(row.ids)]
+        part = policy_loss(
+            logprobs_of(model, row),
+            old,
+            advantage[None],
+            torch.ones_like(old),
+            objective_of(config),
+            ref_logprobs=old if config.grpo.kl else None,
+            tokens=sum(len(row.ids) for row in rows),
+            sequences=len(rows),
+            limit=LIMIT,
+        )
+        part.loss.backward()
+        parts.append(part)
+    names = ("loss", "tokens", "clip_low", "clip_high", *(["kl"] if config.grpo.kl else []))
+    sums = {name: sum(float(getattr(part, name).detach()) for part in parts) for name in names}
+    return sums, {name: value.grad.clone() for name, value in model.named_parameters()}
+
+
+def distance(found, expected):
+    """|found - expected| / |expected|, over all tensors as one vector."""
+    assert found.keys() == expected.keys()
+    gap = torch.stack([(found[name] - expected[name]).norm() for name in expected]).norm()
+    return float(gap / torch.stack([value.norm() for value in expected.values()]).norm())
+
+
+# ---- the same through the trainer
+
+
+@pytest.mark.parametrize(("updates", "micro"), [(1, 1), (1, 8), (2, 4)])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_advantages_loss_and_gradients_are_those_of_grpo(tmp_path, monkeypatch, preset, updates, micro):
+    trainer = stage_trainer(
+        tmp_path,
+        f"grpo.preset={preset}",
+        "grpo.rho=0.5",
+        "train.train_batch_size=4",
+        f"train.ppo_mini_batch_size={4 // updates}",
+        f"train.micro_batch_size={micro}",
+        "train.lr=1e-4",
+    )
+    spy, compute_loss = Spy(), trainer._compute_loss
+
+    def noting(model, inputs):
+        spy.passes[-1].append(inputs)
+        return compute_loss(model, inputs)
+
+    monkeypatch.setattr(trainer, "_compute_loss", noting)
+    trainer.add_callback(spy)
+    trainer.train()
+
+    config, rows = trainer.config, trainer.batch.responses
+    number = {tuple(row.ids): n for n, row in enumerate(rows)}
+    advantages = direct_advantages(rows, config)
+    totals, dealt = dict.fromkeys(trainer.sums, 0.0), []
+    assert len(spy.gradients) == updates
+    for weights, passes, gradients in zip(spy.weights, spy.passes, spy.gradients, strict=True):
+        members = []
+        for inputs in passes:
+            assert len(inputs["advantages"]) == micro
+            for ids, mask, advantage in zip(
+                inputs["completion_ids"], inputs["completion_mask"].bool(), inputs["advantages"], strict=True
+            ):
+                members.append(number[tuple(ids[mask].tolist())])
+                assert advantage == advantages[members[-1]]
+        sums, expected = direct_update([rows[n] for n in members], advantages[members], weights, config)
+        assert distance(gradients, expected) < 1e-5
+        for name, value in sums.items():
+            totals[name] += value
+        dealt += members
+    assert sorted(dealt) == list(range(len(rows)))
+    for name in ("loss", "tokens", "clip_low", "clip_high", "kl"):
+        assert trainer.sums[name] == pytest.approx(totals[name], rel=1e-5, abs=1e-6)
+    if updates == 2:  # or it would be a test of ratios that are all 1
+        assert totals["clip_low"] + totals["clip_high"] > 0
+
+
+def test_the_fixture_has_every_kind_of_row():
+    config = settings("grpo.preset=microcoder", "grpo.rho=0.5")
+    rows = [row for group in fixture() for row in group]
+    masked = (direct_advantages(rows, config) == 0) & (direct_advantages(rows, settings("grpo.mask=none")) != 0)
+    cut = [row.truncated for row in rows]
+    assert 0 < int(masked.sum()) < sum(cut) < len(rows)
+    assert len({tuple(row.ids) for row in rows}) == len(rows)
+
+
+def padded(rows):
+    """(ids, attention, response mask) of a batch, prompts padded on the left and responses on the right."""
+    sides = ("left", [row.prompt for row in rows]), ("right", [row.ids for row in rows])
+    ids, masks = [], []
+    for side, lists in sides:
+        ids.append(pad_sequence([torch.tensor(one) for one in lists], batch_first=True, padding_side=side))
+        masks.append(pad_sequence([torch.ones(len(one)).long() for one in lists], batch_first=True, padding_side=side))
+    return torch.cat(ids, 1), torch.cat(masks, 1), masks[1]
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.3])
+def test_trls_fused_logprobs_and_entropies_are_ours(tmp_path, temperature):
+    trainer = stage_trainer(tmp_path, temperature=temperature)
+    rows = [group[n % SAMPLES] for n, group in enumerate(fixture())]
+    ids, attention, mask = padded(rows)
+    found = []
+    for kind in (StageTrainer, GRPOTrainer):
+        trainer.model.zero_grad()
+        logprobs, entropy, _ = kind._get_per_token_logps_and_entropies(
+            trainer, trainer.model, ids, attention, mask.size(1), compute_entropy=True
+        )
+        (logprobs * mask).sum().backward()
+        gradients = {name: value.grad.clone() for name, value in trainer.model.named_parameters()}
+        found.append((logprobs[mask.bool()].detach(), entropy[mask.bool()].detach(), gradients))
+    (ours, our_entropy, our_gradients), (theirs, their_entropy, their_gradients) = found
+    alone = torch.cat([logprobs_of(trainer.model, row, temperature)[0] for row in rows])
+    torch.testing.assert_close(ours, alone, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(our_entropy, their_entropy, rtol=1e-5, atol=1e-5)
+    assert distance(their_gradients, our_gradients) < 1e-5
+
+
+# ---- the pin
+
+OVERRIDDEN = {
+    "_compute_loss",
+    "_generate_and_score_completions",
+    "_get_per_token_logps_and_entropies",
+    "_prepare_inputs",
+    "_save_checkpoint",
+    "create_model_card",
+    "training_step",
+}
+
+
+class Saving(TrainerCallback):
+    def on_step_end(self, args, state, control, **_):
+        control.should_save = True
+
+
+def test_every_method_of_trl_that_is_overridden_is_still_called_by_it(tmp_path, monkeypatch):
+    ours = {name for name in vars(StageTrainer) if not name.startswith("__")}
+    assert {name for name in ours if hasattr(GRPOTrainer, name)} == OVERRIDDEN
+    callers = {name: set() for name in OVERRIDDEN}
+
+    def noting(name, method):
+        def wrapper(*args, **kwargs):
+            callers[name].add(sys._getframe(1).f_globals["__name__"].partition(".")[0])
+            return method(*args, **kwargs)
+
+        return wrapper
+
+    for name in OVERRIDDEN:
+        monkeypatch.setattr(StageTrainer, name, noting(name, getattr(StageTrainer, name)))
+    trainer = stage_trainer(tmp_path, "train.ppo_mini_batch_size=1")  # two updates: TRL wants old log-probabilities
+    trainer.add_callback(Saving())
+    trainer.train()
+    assert [name for name, found in callers.items() if not found & {"trl", "transformers"}] == []
+    assert not list(tmp_path.rglob("README.md"))
+
+
+def test_what_the_way_to_vllm_leans_on_is_still_there():
+    parameters = list(inspect.signature(GRPOTrainer._generate_single_turn).parameters)
+    assert parameters[1:5] == ["prompt_ids", "images", "multimodal_fields", "num_generations"]
+    assert {"temperature", "max_completion_length"} <= set(inspect.signature(VLLMGeneration).parameters)

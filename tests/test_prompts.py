@@ -1,0 +1,73 @@
+"""Prompts: each kind of problem says what the judge will do with the answer."""
+
+from __future__ import annotations
+
+from microcoder.judge.extract import code_block
+from microcoder.prompts import ANSWER, messages, prompt
+from microcoder.schema import Problem, Test
+
+TEST = [Test("[1]", "2")]
+
+
+def test_a_stdin_problem_says_what_is_read_and_where_to_print():
+    problem = Problem(id="a", statement="  Print n + 1.\n", tests=[Test("1", "2")])
+    assert prompt(problem) == (
+        "Print n + 1.\n\nWrite a Python program that reads standard input and prints to standard output. "
+        "Put the answer in one ```python block."
+    )
+
+
+def test_a_function_problem_names_the_function_that_is_called():
+    problem = Problem(id="a", kind="function", entry_point="solve", statement="Add one.", tests=TEST)
+    assert prompt(problem) == f"Add one.\n\nWrite the Python function `solve`. {ANSWER}"
+
+
+def test_a_method_is_named_with_its_class():
+    problem = Problem(id="a", kind="function", entry_point="Solution.addOne", statement="Add one.", tests=TEST)
+    assert "Write the Python class `Solution` with the method `addOne`." in prompt(problem)
+
+
+def test_starter_code_is_shown_and_what_the_judge_calls_is_still_named():
+    starter = "class Solution:\n    def addOne(self, n: int) -> int:\n"
+    problem = Problem(
+        id="a", kind="function", entry_point="Solution.addOne", statement="Add one.", starter_code=starter, tests=TEST
+    )
+    assert prompt(problem) == (
+        "Add one.\n\nWrite the Python class `Solution` with the method `addOne`. Complete this:\n"
+        f"```python\n{starter.strip()}\n```\n{ANSWER}"
+    )
+
+
+def test_a_program_with_starter_code_is_still_told_to_read_standard_input():
+    problem = Problem(id="a", statement="Print n + 1.", starter_code="n = int(input())\n", tests=[Test("1", "2")])
+    assert "reads standard input" in prompt(problem)
+    assert "```python\nn = int(input())\n```\n" in prompt(problem)
+
+
+def test_asserts_with_an_entry_point_name_it_and_show_none_of_them():
+    problem = Problem(id="a", kind="assert", entry_point="f", statement="Add one.", asserts=["assert f(1) == 2"])
+    assert prompt(problem) == f"Add one.\n\nWrite the Python function `f`. {ANSWER}"
+
+
+def test_asserts_without_an_entry_point_show_one_since_nothing_else_names_the_function():
+    asserts = ["assert inc(1) == 2\n", "assert inc(5) == 6"]
+    problem = Problem(id="a", kind="assert", statement="Add one.", asserts=asserts)
+    assert prompt(problem) == (
+        f"Add one.\n\nWrite Python code that makes this hold:\n```python\nassert inc(1) == 2\n```\n{ANSWER}"
+    )
+
+
+def test_asserts_without_an_entry_point_but_with_starter_code_show_that_instead():
+    problem = Problem(id="a", kind="assert", starter_code="def inc(n): ...", asserts=["assert inc(1) == 2"])
+    assert "```python\ndef inc(n): ...\n```\n" in prompt(problem)
+    assert "assert" not in prompt(problem)
+
+
+def test_an_answer_as_the_prompt_asks_for_it_is_what_the_judge_takes():
+    fence = ANSWER.split()[-2]  # ```python
+    assert code_block(f"Here it is.\n{fence}\nprint(1)\n```\nThat is all.") == "print(1)"
+
+
+def test_the_conversation_is_the_prompt_as_the_users_message():
+    problem = Problem(id="a", statement="Print n + 1.", tests=[Test("1", "2")])
+    assert messages(problem) == [{"role": "user", "content": prompt(problem)}]
