@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from microcoder.config import Config, load, to_toml
-from microcoder.engines.calibrating import Silent
+from microcoder.engines.ranks import Silent
 from microcoder.engines.training import train
 from microcoder.run import Run, latest_checkpoint, read_metrics
 

