@@ -16,7 +16,7 @@ from pathlib import Path
 
 from microcoder.config import load
 from microcoder.engines.collect import respond
-from microcoder.engines.on_trl import load_model, load_tokenizer
+from microcoder.engines.loading import load_model, load_tokenizer
 from microcoder.engines.problems import load_problems, with_prompts
 from microcoder.engines.training import quiet
 from microcoder.judge import Judge

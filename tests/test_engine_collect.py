@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 from engine_runs import settings
 
-from microcoder.engines.collect import collect, measures, records, respond
+from microcoder.engines.collect import collect, respond
+from microcoder.engines.measuring import measures, records
 from microcoder.grpo import Stage, group_diversity
 from microcoder.judge import Judge
 from microcoder.rollout import Completion

@@ -20,7 +20,8 @@ from trl.generation.vllm_generation import VLLMGeneration
 from microcoder.config import PRESETS
 from microcoder.engines.batches import batches
 from microcoder.engines.collect import Response
-from microcoder.engines.on_trl import StageTrainer, load_model, load_tokenizer, objective_of
+from microcoder.engines.loading import load_model, load_tokenizer
+from microcoder.engines.on_trl import StageTrainer, objective_of
 from microcoder.engines.training import quiet
 from microcoder.grpo import (
     Stage,

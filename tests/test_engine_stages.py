@@ -12,7 +12,7 @@ from engine_runs import Listening, resumed, same, settings, timeless, trained, w
 from transformers import AutoModelForCausalLM
 
 from microcoder.config import to_toml
-from microcoder.engines import calibrating, training
+from microcoder.engines import calibrating, recording, training
 from microcoder.engines.calibrating import calibrate, choose
 from microcoder.engines.on_trl import StageTrainer
 from microcoder.grpo import token_logprobs
@@ -167,7 +167,7 @@ def watched(tmp_path_factory):
     path, observer = tmp_path_factory.mktemp("watched") / "run", Listening()
     config = settings(*WATCHED)
     with pytest.MonkeyPatch.context() as patch, Run.create(path, to_toml(config), {"diversity_target": 0.99}) as run:
-        patch.setattr(training, "WINDOW", 6)
+        patch.setattr(recording, "WINDOW", 6)
         training.train(config, run, observer, choose=lambda _: 0.8)
     return SimpleNamespace(path=path, observer=observer)
 
@@ -183,7 +183,7 @@ def test_a_diversity_that_settles_too_low_leads_to_a_warmer_stage(watched):
 
 
 def test_a_run_that_goes_on_from_before_the_question_asks_it_again_once(watched, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "WINDOW", 6)
+    monkeypatch.setattr(recording, "WINDOW", 6)
     path = shutil.copytree(watched.path, tmp_path / "run")
     for step in (6, 7):
         shutil.rmtree(path / "checkpoints" / f"checkpoint-{step}")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from engine_runs import Listening, resumed, same, settings, timeless, trained, weights
 from safetensors.torch import load_file
+from trl import GRPOTrainer
 
 from microcoder.config import PRESETS
 from microcoder.engines.batches import PlanError
@@ -108,3 +109,12 @@ def test_an_adapter_that_is_resumed_is_the_one_that_was_never_stopped(lora, tmp_
 def test_a_run_that_begins_with_an_adapter_takes_the_adapted_model_as_its_reference(lora, tmp_path):
     (line,) = trained(tmp_path / "run", f"model.name={lora[0]}", "grpo.preset=grpo", "train.steps=1")
     assert line["kl"] < 1e-9  # before the first update the policy is its reference
+
+
+def test_trackers_are_told_the_metrics_by_their_names(tmp_path, monkeypatch):
+    told = []
+    log = GRPOTrainer.log
+    monkeypatch.setattr(GRPOTrainer, "log", lambda self, logs, *rest: (told.append(dict(logs)), log(self, logs, *rest)))
+    (line,) = trained(tmp_path / "run", "train.steps=1")
+    assert told[0]["diversity"] == pytest.approx(line["diversity"]) and told[0]["step_s"] > 0
+    assert all(isinstance(value, int | float) for value in told[0].values())  # what a tracker can draw

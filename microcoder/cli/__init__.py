@@ -19,7 +19,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "calibrate": ("calibrate", "Choose a sampling temperature by diversity: T(D)."),
     "judge": ("judge", "Judge programs against the tests of their problems."),
     "rollouts": ("rollouts", "Read the programs a run has sampled, with their verdicts."),
-    "ls": ("ls", "List the configurations, algorithms, models and problems that have a name."),
+    "ls": ("ls", "List the configurations, algorithms, models and problems."),
     "cp": ("cp", "Copy a configuration, to change it."),
     "doctor": ("doctor", "Say what works on this machine, and what to do about the rest."),
     "config": ("config", "Print the settings as a TOML file."),

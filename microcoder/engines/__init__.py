@@ -3,10 +3,14 @@
     problems.py     settings -> problems and their prompts
     batches.py      batch sizes in problems -> the engine's numbers, checked
     collect.py      one step's responses, judged, with rewards, mask and advantages
+    measuring.py    its metrics and rollouts
     evaluate.py     accuracy on held-out problems
+    loading.py      models, tokenizers, adapters
     on_trl.py       TRL's GRPOTrainer with our advantages and our loss
     saving.py       a checkpoint as a whole or not at all
-    training.py     a run: stages, evaluations, metrics, checkpoints, resuming
+    recording.py    the end of each step: metrics, rollouts, evaluations, warnings
+    training.py     a run: its stages, resuming
+    planning.py     what a training would do
     calibrating.py  T(D)
     ranks.py        several devices
     ending.py       what a run leaves: summary.json, the plot

@@ -26,10 +26,11 @@ from ..models import cache, resolve
 from ..rollout import Sampler, Sampling
 from ..run import Run, read_metrics
 from .collect import respond
-from .on_trl import load_model, load_tokenizer
+from .loading import load_model, load_tokenizer
 from .problems import load_problems, with_prompts
 from .ranks import Silent
-from .training import Observer, train
+from .recording import Observer
+from .training import train
 
 GRID = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
 REFERENCE = 1.0

@@ -13,14 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from ..config import GrpoConfig
 from ..grpo import (
     Stage,
-    diversity,
     ends_in_repetition,
     group_advantages,
     has_signal,
@@ -123,7 +121,7 @@ def collect(
     batch = Batch(responses, seconds=dict(seconds))
     draw = random.Random(f"{seed} {step} {first_row}")
     for turn in range(1, settings.dynamic_sampling + 1):
-        rewards, valid = _rewards(batch.responses)
+        rewards, valid = rewards_of(batch.responses)
         silent = (~has_signal(rewards, samples, valid)).nonzero()[:, 0].tolist()
         free = [n for n in others if n not in numbers]
         fresh = draw.sample(free, min(len(silent), len(free)))
@@ -140,7 +138,7 @@ def collect(
 
 def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int) -> None:
     """Put each new group that has signal in the place of one that has none; discard the others."""
-    rewards, valid = _rewards(more)
+    rewards, valid = rewards_of(more)
     useful = has_signal(rewards, samples, valid).tolist()
     for n, good in enumerate(useful):
         group = more[n * samples : (n + 1) * samples]
@@ -159,7 +157,7 @@ def _weigh(
     """Rewards, mask and advantages, into the responses."""
     limit = stage.max_response_tokens
     m = settings.repeat_tokens or repeat_tokens(limit)
-    rewards, valid = _rewards(responses)
+    rewards, valid = rewards_of(responses)
     buffer = limit // 5 if settings.overlong_buffer == "auto" else settings.overlong_buffer
     if buffer:
         lengths = torch.tensor([len(response.ids) for response in responses])
@@ -189,7 +187,7 @@ def _weigh(
         response.advantage = float(advantages[n])
 
 
-def _rewards(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]:
+def rewards_of(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]:
     """(0/1 rewards, which of them are known), each (n,)."""
     rewards = torch.tensor([float(response.accepted) for response in responses])
     return rewards, torch.tensor([not response.faulty for response in responses])
@@ -197,64 +195,3 @@ def _rewards(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]
 
 def _seed(seed: int, step: int, turn: int, first_row: int) -> int:
     return random.Random(f"{seed} {step} {turn} {first_row}").getrandbits(62)
-
-
-def measures(batch: Batch, samples: int) -> dict[str, Any]:
-    """The step's metrics that follow from its responses."""
-    rows = batch.responses
-    everything = [*rows, *batch.discarded]
-    rewards = [row.reward for row in rows if row.reward is not None]
-    lengths = [len(row.ids) for row in rows]
-    finished = [len(row.ids) for row in rows if not row.truncated]
-    known, valid = _rewards(rows)
-    verdicts: dict[str, int] = {}
-    for row in everything:
-        verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
-    judged = [row.accepted for row in everything if not row.faulty]
-    return {
-        "reward": _mean(rewards),
-        "accuracy": _mean(judged),
-        "length_mean": _mean(lengths),
-        "length_max": max(lengths),
-        "length_finished": _mean(finished),
-        "truncated_share": _mean([row.truncated for row in rows]),
-        "repeated_share": _mean([row.repeated for row in rows]),
-        "masked_share": _mean([row.masked for row in rows]),
-        "diversity": diversity([row.ids for row in rows], samples),
-        "no_signal_share": 1 - _mean(has_signal(known, samples, valid).tolist()),
-        "no_code_share": verdicts.get("no_code", 0) / len(everything),
-        "judge_faults": verdicts.get("internal_error", 0),
-        "resampled": batch.resampled,
-        "rows": len(everything),
-        "tokens": sum(len(row.ids) for row in everything),
-        "verdicts": verdicts,
-    }
-
-
-def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[str, Any]]:
-    """The rollouts as they are written to the run directory."""
-    return [
-        {
-            "row": first_row + n,
-            "problem": row.problem.id,
-            "sample": row.sample,
-            "completion": row.text,
-            "code": code_block(row.text) or "",
-            "verdict": row.verdict.verdict,
-            "strategy": row.verdict.strategy,
-            "message": row.verdict.message,
-            "reward": row.reward,
-            "advantage": row.advantage,
-            "length": len(row.ids),
-            "truncated": row.truncated,
-            "repeated": row.repeated,
-            "masked": row.masked,
-            "discarded": row.discarded,
-            "temperature": temperature,
-        }
-        for n, row in enumerate([*batch.responses, *batch.discarded])
-    ]
-
-
-def _mean(values: Sequence[float | bool]) -> float:
-    return sum(values) / len(values) if values else float("nan")

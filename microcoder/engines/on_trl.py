@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from accelerate.utils import gather_object
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
@@ -35,6 +35,7 @@ from ..rollout import Completion, Sampler, Sampling
 from ..schema import Problem
 from .batches import Batches, order
 from .collect import Batch, Response, collect, respond
+from .loading import adapter, load_model, load_tokenizer
 from .saving import saving
 
 SUMS = ("tokens", "entropy", "clip_low", "clip_high", "kl", "loss")
@@ -253,7 +254,19 @@ class StageTrainer(GRPOTrainer):
                 entropies.append(token_entropy(logits, self.stage.temperature))
         return torch.cat(logprobs), torch.cat(entropies) if entropies else None, None
 
-    # --- the clock
+    # --- the clock and the trackers
+
+    finish_step: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+    def steps_done(self) -> int:
+        return int(self.state.global_step) // self.counts.updates
+
+    def log(self, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        """At the end of a step, trackers are told its metrics too, by the names they have in metrics.jsonl."""
+        if self.finish_step is not None and "loss" in logs and self.state.global_step % self.counts.updates == 0:
+            metrics = self.finish_step(logs)
+            logs = logs | {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+        super().log(logs, *args, **kwargs)
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         started = time.perf_counter()
@@ -291,39 +304,6 @@ def by_length(window: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def objective_of(config: Config) -> Objective:
     grpo = config.grpo
     return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
-
-
-def load_model(config: Config, source: ModelSource) -> Any:
-    dtype = torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32
-    kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
-    model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **kind)
-    if source.adapter:
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
-        model.requires_grad_(True)  # peft has frozen it
-    return model
-
-
-def load_tokenizer(source: ModelSource) -> Any:
-    tokenizer = AutoTokenizer.from_pretrained(source.path, padding_side="left")
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return tokenizer
-
-
-def adapter(config: Config) -> Any:
-    if not config.model.lora_rank:
-        return None
-    from peft import LoraConfig
-
-    rank = config.model.lora_rank
-    return LoraConfig(
-        task_type="CAUSAL_LM",
-        r=rank,
-        lora_alpha=config.model.lora_alpha or 2 * rank,
-        target_modules=config.model.lora_targets,
-    )
 
 
 def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRPOConfig:

@@ -14,7 +14,7 @@ from ..config import Config
 from ..grpo import Stage, plan, segments
 from ..models import ModelError, is_cached, resolve
 from .batches import Batches, batches, order
-from .on_trl import load_tokenizer
+from .loading import load_tokenizer
 from .problems import DataError, load_problems, with_prompts
 from .ranks import devices
 

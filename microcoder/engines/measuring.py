@@ -1,0 +1,71 @@
+"""A step's responses -> its metrics and its rollouts, by the names that every engine uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..grpo import diversity, has_signal
+from ..judge.extract import code_block
+from .collect import Batch, rewards_of
+
+
+def measures(batch: Batch, samples: int) -> dict[str, Any]:
+    """The step's metrics that follow from its responses."""
+    rows = batch.responses
+    everything = [*rows, *batch.discarded]
+    rewards = [row.reward for row in rows if row.reward is not None]
+    lengths = [len(row.ids) for row in rows]
+    finished = [len(row.ids) for row in rows if not row.truncated]
+    known, valid = rewards_of(rows)
+    verdicts: dict[str, int] = {}
+    for row in everything:
+        verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
+    judged = [row.accepted for row in everything if not row.faulty]
+    return {
+        "reward": _mean(rewards),
+        "accuracy": _mean(judged),
+        "length_mean": _mean(lengths),
+        "length_max": max(lengths),
+        "length_finished": _mean(finished),
+        "truncated_share": _mean([row.truncated for row in rows]),
+        "repeated_share": _mean([row.repeated for row in rows]),
+        "masked_share": _mean([row.masked for row in rows]),
+        "diversity": diversity([row.ids for row in rows], samples),
+        "no_signal_share": 1 - _mean(has_signal(known, samples, valid).tolist()),
+        "no_code_share": verdicts.get("no_code", 0) / len(everything),
+        "judge_faults": verdicts.get("internal_error", 0),
+        "resampled": batch.resampled,
+        "rows": len(everything),
+        "tokens": sum(len(row.ids) for row in everything),
+        "verdicts": verdicts,
+    }
+
+
+def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[str, Any]]:
+    """The rollouts as they are written to the run directory."""
+    return [
+        {
+            "row": first_row + n,
+            "problem": row.problem.id,
+            "sample": row.sample,
+            "completion": row.text,
+            "code": code_block(row.text) or "",
+            "verdict": row.verdict.verdict,
+            "strategy": row.verdict.strategy,
+            "message": row.verdict.message,
+            "reward": row.reward,
+            "advantage": row.advantage,
+            "length": len(row.ids),
+            "truncated": row.truncated,
+            "repeated": row.repeated,
+            "masked": row.masked,
+            "discarded": row.discarded,
+            "temperature": temperature,
+        }
+        for n, row in enumerate([*batch.responses, *batch.discarded])
+    ]
+
+
+def _mean(values: Sequence[float | bool]) -> float:
+    return sum(values) / len(values) if values else float("nan")
