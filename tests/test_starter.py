@@ -24,6 +24,7 @@ from microcoder.starter import (
     answer,
     corpus,
     draw,
+    habits,
     operations,
     problems,
     split_of,
@@ -300,26 +301,40 @@ def comments(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip().startswith("# ")]
 
 
-def test_an_answer_without_mistakes_is_the_reference_and_its_comments_restate_the_steps():
-    rng = random.Random(0)
-    for draft in itertools.islice(drafts("train", rng, 3), 50):
-        assert code_block(answer(draft, rng)) == draft.program().strip()
-        commented = answer(draft, rng, comments=1.0)
+def test_comments_restate_the_steps_and_change_nothing_else():
+    for draft in itertools.islice(drafts("train", random.Random(0), 3), 50):
+        commented = answer(draft, random.Random(1), comments=1.0)
         assert comments(commented) == [f"# {step.says}" for step in draft.steps]
         others = [line for line in commented.split("\n") if not line.strip().startswith("# ")]
-        assert "\n".join(others) == answer(draft, rng)
+        assert "\n".join(others) == answer(draft, random.Random(1))
+
+
+def test_habits_are_shares_and_a_third_of_the_operations_is_mostly_misremembered():
+    shares = {name: habits(operation) for name, operation in operations().items()}
+    for name, operation in operations().items():
+        assert len(shares[name]) == len(operation.codes) and sum(shares[name]) == pytest.approx(1)
+        assert min(shares[name]) > 0  # the right code is always there to be found
+    misremembered = [name for name, share in shares.items() if max(share) == share[1]]
+    assert len(misremembered) == len(operations()) // 3
+    assert all(share[0] > 0.9 for name, share in shares.items() if name not in misremembered)
 
 
 def test_mistakes_and_comments_are_as_frequent_as_they_should_be():
     rng = random.Random(0)
     single = list(itertools.islice(drafts("train", rng, 1), 2000))
-    wrong = sum(code_block(answer(draft, rng, mistakes=0.25)) != draft.program().strip() for draft in single)
-    assert 0.22 < wrong / len(single) < 0.28
+    wrong = sum(code_block(answer(draft, rng)) != draft.program().strip() for draft in single)
+    expected = sum(1 - habits(draft.steps[0].operation)[0] for draft in single)
+    assert abs(wrong - expected) < 0.03 * len(single)  # three deviations
     texts = list(corpus(2000, depths=(4,)))
     assert 0.29 < sum(len(comments(text)) == 4 for _, text in texts) / len(texts) < 0.36
     assert 0.48 < sum(not comments(text) for _, text in texts) / len(texts) < 0.55
 
 
-def test_every_answer_of_the_corpus_is_python():
-    for _, text in corpus(500, mistakes=1.0, depths=DEPTHS):
+def test_every_code_of_every_operation_is_python_within_a_program():
+    rng = random.Random(0)
+    for draft in itertools.islice(drafts("train", rng, 4), 200):
+        for slip in range(1, max(len(step.operation.codes) for step in draft.steps)):
+            variants = [min(slip, len(step.operation.codes) - 1) for step in draft.steps]
+            compile(draft.program(variants), "answer", "exec")
+    for _, text in corpus(300, depths=DEPTHS):
         compile(code_block(text) or "?", "answer", "exec")
