@@ -54,9 +54,7 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
         setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
         while (done := steps_done(run, counts)) < config.train.steps:
             stages = plan_of(config, run)
-            _, (stage, _, last) = next(
-                (n, part) for n, part in enumerate(segments(stages, config.train.steps)) if part[2] > done
-            )
+            stage, _, last = next(part for part in segments(stages, config.train.steps) if part[2] > done)
             run.update(stages=[asdict(each) for each in stages])
             train_stage(setup, stage, last)
             gc.collect()
