@@ -170,7 +170,7 @@ def test_the_newest_rollouts_are_printed_with_header_answer_and_message(run):
     assert (done.returncode, done.stderr) == (0, "3 of the 8 rollouts of step 40\n")
     visible = ANSWER.replace("\x1b", "\\x1b")
     assert done.stdout == (
-        f"--- p0  time_limit  row 3  reward 0  advantage -1.5  length 10\n{visible}\n\n"
+        f"> Return x.\n--- p0  time_limit  row 3  reward 0  advantage -1.5  length 10\n{visible}\n\n"
         f"--- p0  wrong_answer  row 2  reward 0  advantage -0.5  length 99  truncated  masked\n{visible}\n\n"
         f"--- p0  wrong_answer  row 1  reward 0  advantage -0.5  length 10\n{visible}\n"
         "judge: test 2: expected 3, got 4\n\n"
@@ -189,8 +189,11 @@ def test_filters_and_step_say_which_rollouts(run):
     assert printed("--problem", "p1", "--verdict", "no_code") == [6]
 
 
-def test_the_statement_stands_before_the_rollouts_of_one_problem(run):
-    assert command(run, "--problem", "p1", "-n", 1).stdout.startswith("Return\ny.\n\n--- p1 ")
+def test_the_statement_stands_once_before_the_rollouts_of_its_problem(run):
+    shown = command(run, "-n", 8).stdout
+    assert shown.count("> Return\n> y.\n--- p1 ") == shown.count("> Return x.\n--- p0 ") == 1
+    write_rollouts(run, 60, [rollout(0)], {"p0": "\n".join(map(str, range(30)))})
+    assert "> 19\n> ... (10 more lines)\n--- p0 " in command(run, "--step", 60).stdout
 
 
 def test_what_is_not_shown_is_counted(run):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN = 8  # rollouts that are printed where nobody says how many
+LINES = 20  # of a statement
 INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # all control characters but tab and newline
 FLAGS = ("truncated", "repeated", "masked")
 COLUMNS = ("step", "rows", "reward", "accuracy", "truncated_share", "masked_share", "size")
@@ -25,7 +26,7 @@ COLUMNS = ("step", "rows", "reward", "accuracy", "truncated_share", "masked_shar
 @click.option("--step", type=int, help="The step they were sampled at; the newest where not given.")
 @click.option("--worst", type=click.IntRange(min=1), metavar="N", help="The N with the lowest rewards.")
 @click.option("--best", type=click.IntRange(min=1), metavar="N", help="The N with the highest rewards.")
-@click.option("--problem", metavar="ID", help="Those of one problem, after its statement.")
+@click.option("--problem", metavar="ID", help="Those of one problem.")
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Those with this verdict.")
 @click.option("--masked", is_flag=True, help="Those whose advantage the truncation mask set to 0.")
 @click.option("--truncated", is_flag=True, help="Those cut off at the length limit.")
@@ -56,7 +57,7 @@ def command(
             return _print_json(index(run)) if as_json else _print_list(index(run))
         step = step if step is not None else max(steps(run), default=0)
         everything = read_rollouts(run, step)
-        statement = read_statements(run, step).get(problem) if problem else None
+        statements = read_statements(run, step)
     except RunError as error:
         raise Refused(str(error)) from None
     problems = {r["problem"] for r in everything}
@@ -69,7 +70,7 @@ def command(
     if as_json:
         return _print_json(found)
     shown = found if limit or worst or best else found[:SHOWN]
-    _print_rollouts(shown, statement)
+    _print_rollouts(shown, statements)
     click.echo(_footer(step, everything, found, shown), err=True)
 
 
@@ -95,13 +96,16 @@ def _print_list(entries: list[dict[str, Any]]) -> None:
         click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
-def _print_rollouts(rollouts: list[dict[str, Any]], statement: str | None) -> None:
+def _print_rollouts(rollouts: list[dict[str, Any]], statements: dict[str, str]) -> None:
+    """Each after the statement of its problem, which is not said again for the next one of the same problem."""
     from rich.console import Console
 
     console = Console()
-    if statement:
-        click.echo(_visible(statement) + "\n")
+    last = None
     for rollout in rollouts:
+        if rollout["problem"] != last and statements.get(rollout["problem"]):
+            click.echo(_quoted(statements[rollout["problem"]]))
+        last = rollout["problem"]
         if console.is_terminal:
             _print_colours(console, rollout)
         else:
@@ -120,6 +124,12 @@ def _print_colours(console: Console, rollout: dict[str, Any]) -> None:
     console.print(Syntax(text, "markdown", theme="ansi_dark", background_color="default", word_wrap=True))
     message = rollout.get("message")
     console.print(Text(f"judge: {_visible(message)}\n" if message else "", style="yellow"))
+
+
+def _quoted(statement: str) -> str:
+    lines = _visible(statement).strip().splitlines()
+    more = [f"... ({len(lines) - LINES} more lines)"] if len(lines) > LINES else []
+    return "\n".join(f"> {line}".rstrip() for line in [*lines[:LINES], *more])
 
 
 def _header(rollout: dict[str, Any]) -> str:

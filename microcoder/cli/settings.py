@@ -31,7 +31,7 @@ class WithSettings(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from ..config import expected, settings, toml_value
 
-        with formatter.section(f"Settings, as {self.section}.key=value or under [{self.section}] in the --config file"):
+        with formatter.section(f"Settings, as {self.section}.key=value or under [{self.section}] in a TOML file"):
             formatter.write_dl(
                 [
                     (f"{name}={toml_value(field.default)}", f"{field.description} [{expected_here}]")
