@@ -282,6 +282,7 @@ OVERRIDDEN = {
     "_save_checkpoint",
     "create_model_card",
     "training_step",
+    "log",
 }
 
 

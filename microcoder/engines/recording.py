@@ -56,7 +56,8 @@ class Recorder(TrainerCallback):
         self.setup, self.last = setup, last
         self.started = self.optimizer_started = 0.0
         self.optimizing = 0.0
-        self.finished, self.asked = 0, False  # the last step, and whether it asked for another stage
+        self.finished: int | None = None  # the step that has just ended
+        self.asked = False  # whether it asked for another stage
         self.watch: PlateauWatch | None = None
         if setup.config.grpo.temperature == "auto":
             target = setup.run.info["diversity_target"]
@@ -80,12 +81,12 @@ class Recorder(TrainerCallback):
         self.optimizing += time.perf_counter() - self.optimizer_started
 
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self.finished != self.trainer.steps_done():  # the end of training, or within a step
+        if self.finished is None:  # within a step, or the end of training
             return
-        train = self.setup.config.train
         ends = self.finished >= self.last or self.asked
         control.should_training_stop = control.should_training_stop or ends
-        control.should_save = ends or self.finished % train.save_every == 0
+        control.should_save = ends or self.finished % self.setup.config.train.save_every == 0
+        self.finished = None
 
     def finish(self, logs: dict[str, Any]) -> dict[str, Any]:
         """The end of a step: measured, perhaps evaluated, written down. Returns its metrics."""
