@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from functools import partial
 from math import comb
 from pathlib import Path
 
 from microcoder.config import load
 from microcoder.engines.collect import respond
-from microcoder.engines.loading import load_model, load_tokenizer
+from microcoder.engines.loading import end_tokens, load_model, load_tokenizer
 from microcoder.engines.problems import load_problems, with_prompts
 from microcoder.engines.training import quiet
 from microcoder.judge import Judge
@@ -37,7 +38,7 @@ def main() -> None:
     config = load(None, [f"data.test_size={args.problems}"])
     source = resolve(args.model)
     tokenizer, model = load_tokenizer(source), load_model(config, source).eval()
-    sampler = Sampler(model, [tokenizer.eos_token_id])
+    sampler = Sampler(model, end_tokens(model, tokenizer))
     loaded, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config.data.max_prompt_tokens)
     rows = []
     with Judge(**{**config.judge.options(), "queue": 1 << 16}) as judge:
@@ -48,10 +49,9 @@ def main() -> None:
                 list(range(len(prompts))),
                 loaded.problems,
                 prompts,
-                lambda some, seed, how=sampling: sampler(some, how),
+                partial(sampler, sampling=sampling),
                 lambda ids: tokenizer.decode(ids, skip_special_tokens=True),
                 judge,
-                0,
             )
             rows.append(measure(responses, temperature, tries))
     depths = [f"depth {d}" for d in range(2, 7)]

@@ -327,21 +327,14 @@ def test_ctrl_c_keeps_what_was_judged_leaves_no_process_and_can_be_gone_on_with(
     assert (told["resumed"], told["judged"]) == (3, 0)
 
 
-def test_on_a_terminal_there_is_a_bar_with_the_rate_and_none_of_it_reaches_stdout():
+def test_on_a_terminal_there_is_a_bar_with_the_rate_and_none_of_it_reaches_stdout(shown_by):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(
         [*COMMAND, "judge", PROBLEMS, SOLUTIONS, "--json"], stdout=subprocess.PIPE, stderr=theirs, env=environment
     )
     os.close(theirs)
-    shown = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            shown += chunk
-    except OSError:  # the other end is closed
-        pass
-    finally:
-        os.close(ours)
+    shown = shown_by(ours)
     out, _ = process.communicate(timeout=60)
     assert json.loads(out)["programs"] == len(EXPECTED)
     text = shown.decode()

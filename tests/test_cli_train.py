@@ -17,7 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 from microcoder.cli import main
 from microcoder.config import PRESETS, load
@@ -55,6 +54,8 @@ eval_tries = 2
 """
 PNG = b"\x89PNG\r\n\x1a\n"
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def microcoder(*args):
     """The command in this process: its exit status and what it printed."""
@@ -66,15 +67,6 @@ def microcoder(*args):
 
 def process(*args, **options):
     return subprocess.run([*COMMAND, *args], capture_output=True, text=True, timeout=300, **options)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """A second one gains nothing with tensors this small, and loses much where others use the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ class Model:
     def ask(self, numbers, seed):
         self.asked.append((list(numbers), seed))
 
-        def sample(prompts, seed):
+        def sample(prompts):
             found = []
             for n, prompt in enumerate(prompts):
                 assert prompt == PROMPTS[numbers[n]]
@@ -68,7 +68,7 @@ class Model:
                     found.append(Completion(n, sample, ids, [-1.0] * len(ids), text in self.cut))
             return reversed(found)  # as if the last had finished first
 
-        return respond(numbers, PROBLEMS, PROMPTS, sample, lambda ids: bytes(ids).decode(), self.judge, seed)
+        return respond(numbers, PROBLEMS, PROMPTS, sample, lambda ids: bytes(ids).decode(), self.judge)
 
     def step(self, *more, numbers=(0, 1), others=range(6), stage=STAGE, step=1, **options):
         settings_ = settings("grpo.preset=grpo_plus", *more).grpo

@@ -74,7 +74,7 @@ def fixture() -> list[list[Response]]:
 class Scripted(StageTrainer):
     """The fixture takes the place of sampling and judging; all else is the trainer's."""
 
-    def respond(self, numbers, problems, prompts, **sampling):
+    def respond(self, numbers, problems, prompts, sampling):
         groups = fixture()
         return [row for n in numbers for row in groups[n]], {"generation_s": 0.0, "judging_s": 0.0}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from microcoder.engines import calibrating, recording, training
 from microcoder.engines.calibrating import calibrate, choose
 from microcoder.engines.on_trl import StageTrainer
 from microcoder.grpo import token_logprobs
+from microcoder.models import NANO
 from microcoder.run import Run, checkpoints, read_info, read_metrics, read_rollouts
 
 STAGED = (
@@ -36,7 +38,7 @@ def staged(tmp_path_factory):
     def noting(self, model, ids, attention, count, *args, **kwargs):
         found = real(self, model, ids, attention, count, *args, **kwargs)
         sampled = {tuple(row.ids): row.logprobs for row in self.batch.responses}
-        seen.append(SimpleNamespace(step=self.step, ids=ids, attention=attention, sampled=sampled))
+        seen.append(SimpleNamespace(step=self.steps_done() + 1, ids=ids, attention=attention, sampled=sampled))
         seen[-1].logprobs = found[0].detach()  # (n, t)
         return found
 
@@ -192,3 +194,15 @@ def test_a_run_that_goes_on_from_before_the_question_asks_it_again_once(watched,
     assert timeless(again) == timeless(read_metrics(watched.path))
     assert same(weights(path), weights(watched.path))
     assert read_info(path)["stages"] == read_info(watched.path)["stages"]
+
+
+def test_a_model_of_the_same_name_that_has_changed_is_measured_anew(tmp_path, cache):
+    folder = shutil.copytree(NANO, tmp_path / "model")
+    config = settings(f"model.name={folder}", "grpo.diversity_target=0.1")
+    observers = [Listening() for _ in range(3)]
+    calibrate(config, observers[0], grid=[1.0], count=1, pilot_steps=0)
+    calibrate(config, observers[1], grid=[1.0], count=1, pilot_steps=0)
+    os.utime(folder / "model.safetensors", (1, 1))
+    calibrate(config, observers[2], grid=[1.0], count=1, pilot_steps=0)
+    measured = [any(note.startswith("temperature 1: D") for note in observer.notes) for observer in observers]
+    assert measured == [True, False, True]

@@ -48,24 +48,22 @@ def plain(total, *calls):
     return file.getvalue().splitlines()
 
 
-def in_terminal(columns, rows, **environment):
-    """What TRAINING writes to a terminal of that size."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    names = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    names |= {"TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
-    process = subprocess.Popen([*PYTHON, textwrap.dedent(TRAINING)], stdout=theirs, stderr=theirs, env=names)
-    os.close(theirs)
-    shown = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            shown += chunk
-    except OSError:  # the other end is closed
-        pass
-    finally:
-        os.close(ours)
-    assert process.wait(timeout=60) == 0
-    return shown.decode()
+@pytest.fixture
+def in_terminal(shown_by):
+    """What TRAINING writes to a terminal of a size."""
+
+    def show(columns, rows, **environment):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        names = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        names |= {"TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
+        process = subprocess.Popen([*PYTHON, textwrap.dedent(TRAINING)], stdout=theirs, stderr=theirs, env=names)
+        os.close(theirs)
+        shown = shown_by(ours)
+        assert process.wait(timeout=60) == 0
+        return shown.decode()
+
+    return show
 
 
 def lines_of(shown):
@@ -127,13 +125,13 @@ def test_a_log_in_ascii_ends_no_training():
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(100, 30), (40, 12), (20, 6)])
-def test_no_line_is_wider_than_the_terminal(columns, rows):
+def test_no_line_is_wider_than_the_terminal(columns, rows, in_terminal):
     shown = in_terminal(columns, rows)
     assert "\x1b[" in shown
     assert max(map(len, lines_of(shown))) <= columns
 
 
-def test_the_panel_shows_bar_values_curves_and_warnings_and_words_from_elsewhere_survive():
+def test_the_panel_shows_bar_values_curves_and_warnings_and_words_from_elsewhere_survive(in_terminal):
     lines = lines_of(in_terminal(100, 30))
     last = lines[max(n for n, line in enumerate(lines) if line.startswith("step 20/20")) :]
     assert re.match(r"step 20/20 +━+ +eta 0s", last[0])
@@ -146,13 +144,13 @@ def test_the_panel_shows_bar_values_curves_and_warnings_and_words_from_elsewhere
     assert any(line.rstrip() == "printed by somebody else" for line in lines)
 
 
-def test_a_narrow_panel_shows_the_newest_values():
+def test_a_narrow_panel_shows_the_newest_values(in_terminal):
     lines = lines_of(in_terminal(20, 30))
     assert [line for line in lines if line.startswith("reward  ▁")][-1] == "reward  " + sparkline(range(12))
 
 
 @pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"TERM": "dumb"}])
-def test_a_terminal_that_cannot_draw_gets_plain_lines(environment):
+def test_a_terminal_that_cannot_draw_gets_plain_lines(environment, in_terminal):
     shown = in_terminal(60, 30, **environment)
     assert shown.isascii()
     assert "\x1b" not in shown

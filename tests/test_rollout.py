@@ -17,14 +17,7 @@ from microcoder.starter import problems
 
 LIMIT = 64
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """A second one gains nothing with tensors this small, and loses much where others use the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -242,19 +242,12 @@ def test_a_wrong_question_is_answered_with_directions(run, args, words):
     assert "Traceback" not in done.stderr
 
 
-def test_on_a_terminal_code_is_highlighted_and_control_characters_of_the_model_do_nothing(run):
+def test_on_a_terminal_code_is_highlighted_and_control_characters_of_the_model_do_nothing(run, shown_by):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen([*COMMAND, str(run), "-n", "1"], stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
-    shown = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            shown += chunk
-    except OSError:  # the other end is closed
-        pass
-    finally:
-        os.close(ours)
+    shown = shown_by(ours)
     assert process.wait(timeout=60) == 0
     assert re.search(rb"\x1b\[[\d;]+mdef\x1b", shown)
     assert b"\\x1b[31m I [think]." in shown

@@ -158,11 +158,8 @@ def _follow(config: Config, run: Run) -> None:
     from ..engines.ranks import Silent, first
     from .live import Live
 
-    if not first():
-        from ..engines.training import train
-
-        return train(config, run, Silent())
-    with Live(config.train.steps, f"{run.path}: {config.model.name}, {config.grpo.preset}") as live:
+    title = f"{run.path}: {config.model.name}, {config.grpo.preset}"
+    with Live(config.train.steps, title) if first() else Silent() as live:
         live.phase("loading")
         from ..engines.calibrating import choose
         from ..engines.training import train

@@ -14,6 +14,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ import torch
 from ..config import Config, to_toml
 from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady
 from ..judge import Judge
-from ..models import cache, resolve
+from ..models import ModelSource, cache, resolve
 from ..rollout import Sampler, Sampling
 from ..run import Run, read_metrics
 from .collect import respond
-from .loading import load_model, load_tokenizer
+from .loading import end_tokens, load_model, load_tokenizer
 from .problems import load_problems, with_prompts
 from .ranks import Silent
 from .recording import Observer
@@ -63,11 +64,12 @@ def calibrate(
     """Probes at every temperature, D*, and the choice. Without pilot steps D* must be given."""
     if not pilot_steps and not config.grpo.diversity_target:
         raise ValueError("without pilot steps D* is unknown; set grpo.diversity_target=..., such as 0.2")
-    notes = Notes(config, count)
+    source = resolve(config.model.name, progress=observer.note)
+    notes = Notes(config, source, count)
     known = notes.read()
     missing = [temperature for temperature in grid if f"{temperature:g}" not in known["probes"]]
     if missing:
-        known["probes"] |= _probe(config, missing, count, observer)
+        known["probes"] |= _probe(config, source, missing, count, observer)
         notes.write(known)
     probes = [Probe(t, *known["probes"][f"{t:g}"]) for t in sorted(grid)]
 
@@ -99,30 +101,28 @@ def _with_pilots(probes: list[Probe], target: float, pilot: Any) -> list[Probe]:
     return done
 
 
-def _probe(config: Config, grid: Sequence[float], count: int, observer: Observer) -> dict[str, tuple[float, float]]:
+def _probe(
+    config: Config, source: ModelSource, grid: Sequence[float], count: int, observer: Observer
+) -> dict[str, tuple[float, float]]:
     """{temperature: (D, accuracy)} of the untrained model on the first training problems."""
-    source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source)
     loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config.data.max_prompt_tokens)
     model = load_model(config, source).eval().to("cuda" if torch.cuda.is_available() else "cpu")
-    ends = model.generation_config.eos_token_id
-    ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])} - {None}
-    sampler = Sampler(model, list(ends), config.rollout.batch)
+    sampler = Sampler(model, end_tokens(model, tokenizer), config.rollout.batch)
     samples, limit, rollout = config.grpo.samples, config.train.max_response_tokens, config.rollout
     found = {}
     numbers = list(range(min(count, len(loaded.problems))))
     with Judge(**{**config.judge.options(), "queue": 2 * count * samples}) as judge:
         for temperature in grid:
             observer.phase(f"sampling at temperature {temperature:g}")
-            sampling = Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k)
+            sampling = Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, config.train.seed)
             responses, _ = respond(
                 numbers,
                 loaded.problems,
                 prompts,
-                lambda some, seed, asked=sampling: sampler(some, replace(asked, seed=seed)),  # type: ignore[misc]
+                partial(sampler, sampling=sampling),
                 lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
                 judge,
-                config.train.seed,
             )
             judged = [row.accepted for row in responses if not row.faulty]
             value = diversity([row.ids for row in responses], samples)
@@ -151,16 +151,17 @@ def _pilot(config: Config, temperature: float, steps: int) -> list[float]:
 class Notes:
     """What was measured before, for these very settings."""
 
-    def __init__(self, config: Config, count: int) -> None:
+    def __init__(self, config: Config, source: ModelSource, count: int) -> None:
         relevant = config.model_dump()
         for name in ("name", "folder", "steps", "stages", "eval_every", "eval_tries", "eval_temperature", "trackers"):
             del relevant["train"][name]
         for name in ("temperature", "diversity_target"):
             del relevant["grpo"][name]
         del relevant["judge"]["workers"], relevant["judge"]["queue"]
-        data = Path(config.data.train)
-        stamp = [data.stat().st_size, data.stat().st_mtime_ns] if data.is_file() else []
-        text = json.dumps([relevant, count, stamp], sort_keys=True)
+        folders = [Path(folder) for folder in (source.path, source.adapter) if folder]
+        weights = sorted(file for folder in folders for file in folder.glob("*.safetensors"))
+        stamps = [_stamp(path) for path in (Path(config.data.train), *weights) if path.is_file()]
+        text = json.dumps([relevant, count, stamps], sort_keys=True)
         self.path = cache() / "calibrations" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
     def read(self) -> dict[str, Any]:
@@ -175,6 +176,11 @@ class Notes:
         part = self.path.with_suffix(".part")
         part.write_text(json.dumps(known, indent=2), encoding="utf-8")
         part.replace(self.path)
+
+
+def _stamp(path: Path) -> tuple[str, int, int]:
+    """What changes when a file does: a run that was trained further is another model under the same name."""
+    return str(path), path.stat().st_size, path.stat().st_mtime_ns
 
 
 def as_record(found: Calibration) -> dict[str, Any]:

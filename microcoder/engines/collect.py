@@ -31,7 +31,7 @@ from ..judge.extract import code_block
 from ..rollout import Completion
 from ..schema import ACCEPTED, Problem, Verdict
 
-Sample = Callable[[list[list[int]], int], Iterable[Completion]]  # (prompts, seed) -> completions of each
+Sample = Callable[[list[list[int]]], Iterable[Completion]]  # prompts -> completions of each
 
 
 @dataclass(slots=True)
@@ -74,13 +74,12 @@ def respond(
     sample: Sample,
     decode: Callable[[list[int]], str],
     judge: Judge,
-    seed: int,
 ) -> tuple[list[Response], dict[str, float]]:
     """All responses to the problems `numbers`, in order, judged; and the seconds it took."""
     started = time.perf_counter()
     pending: dict[tuple[int, str | None], Future[Verdict]] = {}
     found: list[tuple[Completion, str, Future[Verdict]]] = []
-    for completion in sample([prompts[n] for n in numbers], seed):
+    for completion in sample([prompts[n] for n in numbers]):
         text = decode(completion.ids)
         key = numbers[completion.prompt], code_block(text)
         if key not in pending:

@@ -11,8 +11,6 @@ from ..models import NANO
 from ..run import read_info, read_metrics
 from ..run.plot import plot_dynamics
 
-SHOWN = ("test_accuracy", "test_pass_at_k", "test_length", "test_truncated_share", "test_diversity")
-
 
 def summarise(path: str | Path, config: Config) -> dict[str, Any]:
     """The run in one record; before and after are its first and last evaluation."""

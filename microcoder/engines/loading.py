@@ -30,6 +30,13 @@ def load_tokenizer(source: ModelSource) -> Any:
     return tokenizer
 
 
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Whatever ends a response: the tokenizer's end token, and others that the model declares (of a turn, say)."""
+    declared = model.generation_config.eos_token_id
+    found = {tokenizer.eos_token_id, *(declared if isinstance(declared, list) else [declared])}
+    return sorted(found - {None})
+
+
 def adapter(config: Config) -> Any:
     if not config.model.lora_rank:
         return None

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,9 @@ class StageTrainer(GRPOTrainer):
 
     # --- rollouts
 
-    @property
-    def step(self) -> int:
-        """The step under way, from 1; TRL counts updates."""
-        return int(self.state.global_step) // self.counts.updates + 1
+    def steps_done(self) -> int:
+        """Whole steps; TRL counts updates."""
+        return int(self.state.global_step) // self.counts.updates
 
     def _rollout(self, numbers: list[int]) -> dict[str, Any]:
         started = time.perf_counter()
@@ -90,10 +90,10 @@ class StageTrainer(GRPOTrainer):
         groups = numbers[::samples]
         if numbers != [n for n in groups for _ in range(samples)]:
             raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
-        sampling = {"temperature": self.stage.temperature, "limit": self.stage.max_response_tokens, "samples": samples}
 
         def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
-            return self.respond(chosen, self.problems, self.prompts, seed=seed, **sampling)
+            sampling = self.sampling(self.stage.temperature, samples, seed)
+            return self.respond(chosen, self.problems, self.prompts, sampling)
 
         self.batch = collect(
             groups,
@@ -102,7 +102,7 @@ class StageTrainer(GRPOTrainer):
             self.config.grpo,
             self.stage,
             self.config.train.seed,
-            self.step,
+            self.steps_done() + 1,
             first_row=rank * len(numbers),
         )
         self.seconds["rollout"] += time.perf_counter() - started
@@ -113,50 +113,42 @@ class StageTrainer(GRPOTrainer):
             "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
         }
 
+    def sampling(self, temperature: float, samples: int, seed: int) -> Sampling:
+        rollout = self.config.rollout
+        return Sampling(temperature, self.stage.max_response_tokens, samples, rollout.top_p, rollout.top_k, seed)
+
     def respond(
-        self, numbers: Sequence[int], problems: Sequence[Problem], prompts: Sequence[list[int]], **sampling: Any
+        self, numbers: Sequence[int], problems: Sequence[Problem], prompts: Sequence[list[int]], sampling: Sampling
     ) -> tuple[list[Response], dict[str, float]]:
         """Judged responses of the model as it is now; also how it is evaluated."""
         if self.use_vllm:
-            return respond(numbers, problems, prompts, self._with_vllm(sampling), self._text, self.judge, 0)
-        limits: dict[str, Any] = {"top_p": self.config.rollout.top_p, "top_k": self.config.rollout.top_k}
+            with_vllm = partial(self._with_vllm, sampling=sampling)
+            return respond(numbers, problems, prompts, with_vllm, self._text, self.judge)
         training = self.model_wrapped.training
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
             sampler = Sampler(model, self.eos_token_ids, self.config.rollout.batch)
-            seed = sampling.pop("seed")
             try:
-                return respond(
-                    numbers,
-                    problems,
-                    prompts,
-                    lambda some, seed: sampler(some, Sampling(**sampling, **limits, seed=seed)),
-                    self._text,
-                    self.judge,
-                    seed,
-                )
+                sample = partial(sampler, sampling=sampling)
+                return respond(numbers, problems, prompts, sample, self._text, self.judge)
             finally:
                 model.train(training)
 
-    def _with_vllm(self, sampling: dict[str, Any]) -> Callable[[list[list[int]], int], list[Completion]]:
+    def _with_vllm(self, prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
         """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
-
-        def sample(prompts: list[list[int]], seed: int) -> list[Completion]:
-            engine, samples = self.vllm_generation, sampling["samples"]
-            before = engine.temperature, engine.max_completion_length
-            engine.temperature, engine.max_completion_length = sampling["temperature"], sampling["limit"]
-            try:
-                repeated = [prompt for prompt in prompts for _ in range(samples)]
-                all_ids, logprobs = self._generate_single_turn(repeated, None, {}, samples)
-            finally:
-                engine.temperature, engine.max_completion_length = before
-            ends = set(self.eos_token_ids)
-            return [
-                Completion(n // samples, n % samples, ids, logprobs[n], truncated=not ids or ids[-1] not in ends)
-                for n, ids in enumerate(all_ids)
-            ]
-
-        return sample
+        engine, samples = self.vllm_generation, sampling.samples
+        before = engine.temperature, engine.max_completion_length
+        engine.temperature, engine.max_completion_length = sampling.temperature, sampling.limit
+        try:
+            repeated = [prompt for prompt in prompts for _ in range(samples)]
+            all_ids, logprobs = self._generate_single_turn(repeated, None, {}, samples)
+        finally:
+            engine.temperature, engine.max_completion_length = before
+        ends = set(self.eos_token_ids)
+        return [
+            Completion(n // samples, n % samples, ids, logprobs[n], truncated=not ids or ids[-1] not in ends)
+            for n, ids in enumerate(all_ids)
+        ]
 
     def _text(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=True))
@@ -231,7 +223,7 @@ class StageTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
-        """At the stage's temperature: TRL's fused kernel on a GPU; on a CPU ours, for half the time."""
+        """At the stage's temperature: TRL's fused head on a GPU; on a CPU, where that scores the prompts too, ours."""
         if input_ids.device.type != "cpu" or kwargs.get("compute_aux_loss"):
             found: tuple[Any, Any, Any] = super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
@@ -257,9 +249,6 @@ class StageTrainer(GRPOTrainer):
     # --- the clock and the trackers
 
     finish_step: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-
-    def steps_done(self) -> int:
-        return int(self.state.global_step) // self.counts.updates
 
     def log(self, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         """At the end of a step, trackers are told its metrics too, by the names they have in metrics.jsonl."""

@@ -143,7 +143,7 @@ def _extras(config: Config) -> str:
 
 
 def _memory(config: Config, counts: Batches, model: Any, prompt: int) -> str:
-    """An estimate for one device, good to a factor of about 1.5."""
+    """A rough estimate for one device: the large parts, counted."""
     weights = sum(parameter.numel() for parameter in model.parameters())
     size = 2 if config.model.dtype == "bfloat16" else 4
     text = model.config.get_text_config()

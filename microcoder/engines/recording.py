@@ -72,7 +72,7 @@ class Recorder(TrainerCallback):
         self.reset()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.setup.observer.phase("generating and judging")
+        self.setup.observer.phase("sampling, judging, updating")
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.optimizer_started = time.perf_counter()
@@ -141,15 +141,8 @@ class Recorder(TrainerCallback):
         started, train, trainer = time.perf_counter(), self.setup.config.train, self.trainer
         self.setup.observer.phase("evaluating")
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
-        responses, _ = trainer.respond(
-            list(mine),
-            problems,
-            prompts,
-            temperature=train.eval_temperature,
-            limit=trainer.stage.max_response_tokens,
-            samples=train.eval_tries,
-            seed=train.seed,
-        )
+        sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed)
+        responses, _ = trainer.respond(list(mine), problems, prompts, sampling)
         found = evaluation(gather_object(responses), train.eval_tries)
         return {**found, "evaluation_s": time.perf_counter() - started}
 
