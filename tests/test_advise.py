@@ -21,7 +21,9 @@ HEALTHY = {
     "no_code_share": 0.05,
     "no_signal_share": 0.3,
     "judge_faults": 0,
+    "cut_stragglers": 0,
     "rows": 512,
+    "judging_s": 1.5,
     "diversity": 0.5,
     "entropy": 0.3,
     "kl": 0.01,
@@ -60,6 +62,7 @@ FIRES = [
     ("judge_faults", {"judge_faults": [25]}),
     ("judge_failing", {"judge_faults": [26]}),
     ("judge_failing", {"judge_faults": [1], "rows": [None]}),
+    ("many_cut", {"cut_stragglers": [26] * 3}),
     ("diversity_lost", {"diversity": [0.15] * 5}),
     ("entropy_collapse", {"entropy": [0.02] * 5}),
     ("entropy_explosion", {"entropy": [1.5] * 5}),
@@ -83,6 +86,7 @@ SILENT = [
     ("one_answer", {"no_signal_share": [0.97] * 3, "accuracy": [0.95] * 3}),
     ("judge_faults", {"judge_faults": [5, 0]}),
     ("judge_failing", {"judge_faults": [25]}),
+    ("many_cut", {"cut_stragglers": [26, 25, 26]}),
     ("diversity_lost", {"diversity": [0.22] * 5}),  # less than half, but not little
     ("diversity_lost", {"diversity": 0.15}),  # little, but no fall
     ("entropy_collapse", {"entropy": 0.02}),
@@ -133,6 +137,9 @@ def test_advice_says_what_why_and_what_to_type_with_values_from_those_in_use():
     assert "grpo.temperature=1.4" in advice.remedy
     (advice,) = advise(history(kl=[1.0] * 3))
     assert "train.lr=2e-07" in advice.remedy
+    (advice,) = advise(history(cut_stragglers=[40] * 3))
+    assert advice.message == "40 of 512 responses were not judged in time"
+    assert "rollout.straggler_s=3;" in advice.remedy  # twice what was waited
 
 
 def test_a_value_that_is_not_known_leaves_dots_in_the_remedy():

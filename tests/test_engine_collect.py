@@ -20,6 +20,7 @@ WRONG = "```python\nprint(2)\n```"
 CRASH = "```python\nprint(1 / 0)\n```"
 LOOP = CRASH + "\n" + "ha" * 8
 SILENT = "I do not know."
+ENDLESS = "```python\nwhile True: pass\n```"
 FAULT = "```python\nprint('the judge fails on this')\n```"
 PROBLEMS = [Problem(f"p{n}", tests=[Test("", "1\n")]) for n in range(6)]
 PROMPTS = [[n] * (n + 1) for n in range(6)]
@@ -52,6 +53,8 @@ def judge(pool):
 class Model:
     """Answers each problem with its given texts; `cut` ones are stopped at the limit. Notes who asked for what."""
 
+    straggler_s = 0.0
+
     def __init__(self, judge, answers, cut=()):
         self.judge, self.answers, self.cut = judge, answers, cut
         self.asked = []
@@ -66,13 +69,20 @@ class Model:
                 for sample, text in enumerate(self.answers[numbers[n]]):
                     ids = list(text.encode())
                     found.append(Completion(n, sample, ids, [-1.0] * len(ids), text in self.cut))
-            return reversed(found)  # as if the last had finished first
+            return self.finished(found)
 
-        return respond(numbers, PROBLEMS, PROMPTS, sample, lambda ids: bytes(ids).decode(), self.judge)
+        return respond(numbers, PROBLEMS, PROMPTS, sample, text_of, self.judge, self.straggler_s)
+
+    def finished(self, found):
+        return reversed(found)  # as if the last had finished first
 
     def step(self, *more, numbers=(0, 1), others=range(6), stage=STAGE, step=1, **options):
         settings_ = settings("grpo.preset=grpo_plus", *more).grpo
         return collect(list(numbers), self.ask, others, settings_, stage, options.pop("seed", 0), step, **options)
+
+
+def text_of(ids):
+    return bytes(ids).decode()
 
 
 def rows(batch, name):
@@ -211,6 +221,68 @@ def test_dynamic_sampling_ends_when_no_other_problem_is_left(judge):
     batch = model.step("grpo.dynamic_sampling=5", others=range(3))
     assert [numbers for numbers, _ in model.asked] == [[0, 1], [2]]
     assert len(batch.discarded) == 4
+
+
+# ---- the wait for the last verdicts
+
+
+@pytest.fixture(scope="module")
+def patient():
+    with Judge(workers=1, time_limit_s=30) as judge:
+        yield judge
+
+
+class Straggling(Model):
+    """Endless programs come last, when all others have been judged. The judge has one worker, which takes its turns."""
+
+    straggler_s = 0.1
+
+    def finished(self, found):
+        endless = [one for one in found if ENDLESS in text_of(one.ids)]
+        yield from (one for one in found if one not in endless)
+        self.judge.check(PROBLEMS[0], SILENT)
+        yield from endless
+
+
+def test_what_is_not_judged_in_time_is_cut_and_its_whole_group_teaches_nothing(patient):
+    batch = Straggling(patient, {0: [RIGHT, ENDLESS, WRONG, "Or:\n" + ENDLESS], 1: LIVELY}).step()
+    assert rows(batch, "cut") == [False, True, False, True] + [False] * 4  # the two programs are one
+    assert rows(batch, "reward") == [1, None, 0, None, 1, 0, 0, 0]
+    assert rows(batch, "advantage") == pytest.approx([0, 0, 0, 0, 1.5, -0.5, -0.5, -0.5], abs=1e-3)
+    assert batch.responses[1].verdict.message.startswith("not judged: cut 0.1 s after the end of generation")
+    assert batch.seconds["judging_floor_s"] == batch.seconds["judging_s"] > 0.05
+    line = measures(batch, 4)
+    assert (line["cut_stragglers"], line["judge_faults"], line["no_signal_share"]) == (2, 0, 0.5)
+    assert (line["reward"], line["accuracy"]) == (1 / 3, 1 / 3)
+    assert [row["cut"] for row in records(batch, 1.0)] == rows(batch, "cut")
+    assert patient.check(PROBLEMS[0], RIGHT).accepted  # the only worker is not kept busy for its 30 s
+
+
+def test_a_group_with_a_cut_response_is_replaced_by_dynamic_sampling_and_what_was_cut_is_counted(patient):
+    answers = {0: [RIGHT, WRONG, WRONG, ENDLESS], 1: LIVELY, 2: LIVELY, 3: [RIGHT, WRONG, ENDLESS, WRONG]}
+    batch = Straggling(patient, answers).step("grpo.dynamic_sampling=2", numbers=[0, 1], others=[2])
+    assert [row.problem.id for row in batch.responses] == ["p2"] * 4 + ["p1"] * 4
+    assert measures(batch, 4)["cut_stragglers"] == 1
+    batch = Straggling(patient, answers).step("grpo.dynamic_sampling=2", numbers=[0, 1], others=[3])
+    assert [row.problem.id for row in batch.responses] == ["p0"] * 4 + ["p1"] * 4  # p3 is no better
+    assert measures(batch, 4)["cut_stragglers"] == 2
+
+
+def test_of_the_wait_for_an_endless_program_its_time_limit_is_the_floor():
+    with Judge(workers=1, time_limit_s=1) as judge:
+        model = Straggling(judge, {0: [RIGHT, ENDLESS, WRONG, WRONG]})
+        model.straggler_s = 0.0  # all are waited for
+        batch = model.step(numbers=[0])
+    assert batch.responses[1].verdict.verdict == "time_limit"
+    assert not any(rows(batch, "cut"))
+    assert 0.5 < batch.seconds["judging_floor_s"] <= batch.seconds["judging_s"]
+
+
+def test_without_slow_programs_the_floor_is_next_to_nothing_in_every_round(judge):
+    batch = Model(judge, dict.fromkeys(range(6), LIVELY) | {0: DEAD}).step("grpo.dynamic_sampling=2")
+    used = [row.verdict.cpu_s for row in [*batch.responses, *batch.discarded]]
+    assert batch.seconds.keys() == {"generation_s", "judging_s", "judging_floor_s"}
+    assert 0 <= batch.seconds["judging_floor_s"] <= min(batch.seconds["judging_s"], 2 * max(used))
 
 
 # ---- chance

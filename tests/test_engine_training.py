@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,7 +21,8 @@ from microcoder.starter import problems
 
 NAMES = (
     "reward accuracy length_mean length_max length_finished truncated_share diversity entropy clip_low clip_high "
-    "masked_share no_signal_share loss grad_norm learning_rate generation_s judging_s update_s tokens_per_s"
+    "masked_share no_signal_share loss grad_norm learning_rate generation_s judging_s judging_floor_s "
+    "update_s other_s step_s tokens_per_s"
 ).split()
 
 
@@ -34,6 +36,9 @@ def test_each_algorithm_trains_by_its_name(tmp_path, preset):
         assert all(math.isfinite(line[name]) for name in NAMES if name != "length_finished")
         assert ("kl" in line) == (preset == "grpo")
         assert 0 < line["length_mean"] <= line["length_max"] <= 48
+        parts = [line[name] for name in ("generation_s", "judging_s", "update_s", "other_s")]
+        assert line["step_s"] == pytest.approx(sum(parts))
+        assert 0 <= line["judging_floor_s"] <= line["judging_s"]
         assert line["rows"] == len(read_rollouts(tmp_path / "run", line["step"])) >= 8
     assert max(line["grad_norm"] for line in lines) > 0
     before, after = load_file(NANO / "model.safetensors"), weights(tmp_path / "run")
@@ -50,6 +55,20 @@ def test_evaluations_come_before_now_and_then_and_after(tmp_path):
     assert [line["step"] for line in lines if "test_accuracy" in line] == [0, 2, 3]
     assert all(0 <= line["test_accuracy"] <= 1 for line in lines if "test_accuracy" in line)
     assert {line.get("test_problems") for line in lines} == {2, None}
+
+
+def test_stragglers_are_cut_in_training_and_waited_for_in_evaluations(tmp_path):
+    loop = {"asserts": ["assert loop(solve) == 1"], "setup": "def loop(f):\n    while True: pass", "time_limit_s": 30}
+    slow = [replace(one, kind="assert", tests=[], **loop) for one in problems("train", 2, depths=[1])]
+    write_problems(tmp_path / "train.jsonl", slow)
+    data = (f"data.train={tmp_path / 'train.jsonl'}", "data.test=starter", "data.test_size=1", "train.eval_tries=1")
+    lines = trained(tmp_path / "run", *data, "train.steps=1", "rollout.straggler_s=0.001")
+    assert lines[1]["cut_stragglers"] > 0
+    assert [lines[1]["judge_faults"], *(line["test_judge_faults"] for line in lines)] == [0, 0, 0]
+    rows = read_rollouts(tmp_path / "run", 1)
+    assert sum(row["cut"] for row in rows) == lines[1]["cut_stragglers"]
+    groups = {row["problem"] for row in rows if row["cut"]}
+    assert {row["advantage"] for row in rows if row["problem"] in groups} == {0}
 
 
 def test_problems_come_from_a_file_and_what_cannot_be_used_is_named(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcoder.grpo import PlateauWatch, Probe, WatchState, choose_temperature, plateau, steady
+from microcoder.grpo import PlateauWatch, Probe, WatchState, choose_temperature, plateau, steady, viable
 
 quick = settings(deadline=None)
 
@@ -106,6 +106,19 @@ def test_where_no_temperature_has_enough_diversity_accuracy_decides_and_says_so(
 
 def test_of_equally_accurate_temperatures_the_lower_one_is_chosen():
     assert choose_temperature([Probe(1.2, 0.1, 0.5), Probe(0.6, 0.1, 0.5)], 0.9).temperature == 0.6
+
+
+def test_a_temperature_at_which_the_model_writes_nonsense_is_not_chosen_for_its_diversity():
+    small = [Probe(0.2, 0.30, 0.045), Probe(0.6, 0.55, 0.030), Probe(1.0, 0.90, 0.006), Probe(1.2, 0.97, 0.001)]
+    assert [probe.temperature for probe in viable(small)] == [0.2, 0.6]
+    assert choose_temperature(small, 0.5).temperature == 0.6
+    choice = choose_temperature(small, 0.8)  # only nonsense is as diverse as that
+    assert (choice.temperature, choice.rule) == (0.2, "accuracy")
+    assert "at T = 1 accuracy is 0.006, under half of the best" in choice.reason
+
+
+def test_where_nothing_is_solved_every_temperature_may_be_chosen():
+    assert len(viable([Probe(0.2, 0.3, 0.0), Probe(1.0, 0.9, 0.0)])) == 2
 
 
 @pytest.mark.parametrize(

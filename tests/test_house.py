@@ -34,7 +34,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "starter": ({"schema", "starter"}, set()),
     "run": ({"schema", "files", "run"}, {"numpy", "matplotlib"}),
     "advise": ({"advise"}, set()),
-    "rollout": ({"rollout"}, {"torch", "transformers"}),
+    "rollout": ({"rollout"}, {"torch", "transformers", "triton"}),
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 

@@ -123,6 +123,34 @@ def test_leaving_by_an_exception_does_not_wait_for_programs() -> None:
     assert time.monotonic() - start < 30
 
 
+def test_what_is_dropped_is_killed_or_never_run_and_the_next_is_judged() -> None:
+    forever = Problem("f", tests=[Test("", "1")], time_limit_s=600)
+    with Judge(workers=1) as judge:
+        ends = judge.submit(SQUARE, code=RIGHT)
+        runs, waits = (judge.submit(forever, code="while True: pass") for _ in range(2))
+        ends.result()
+        while not runs.running():
+            time.sleep(0.01)
+        time.sleep(0.2)  # it is in its box now
+        for future in (ends, runs, waits):
+            judge.drop(future)
+        assert judge.submit(SQUARE, code=RIGHT).result(timeout=60).accepted
+        assert ends.result().accepted  # what is there already stays
+        assert "dropped" in runs.result().message
+        assert waits.cancelled()
+        judge.drop(runs)  # twice is no harm
+        assert judge.check(SQUARE, code=RIGHT).accepted
+
+
+def test_dropping_at_any_moment_harms_no_other_candidate() -> None:
+    with Judge(workers=2) as judge:
+        for n in range(8):
+            victim, other = judge.submit(SQUARE, code=RIGHT), judge.submit(SQUARE, code=RIGHT)
+            time.sleep(0.003 * n)
+            judge.drop(victim)
+            assert other.result(timeout=60).accepted
+
+
 def test_a_killed_user_leaves_no_process() -> None:
     """SIGKILL to the process that owns the pool: the kernel ends workers, zygotes and boxes."""
     script = (

@@ -100,6 +100,19 @@ def judge_failing(history: History) -> str | None:
     return f"the judge failed on {faults:.0f} of {rows:.0f} programs" if faults > 0.05 * rows else None
 
 
+@rule(
+    "warning",
+    reason="their programs ran past the end of generation for longer than rollout.straggler_s, so their whole groups "
+    "teach nothing",
+    remedy="wait longer: rollout.straggler_s={patient}; or, if most of them never end, a smaller limit for each test: "
+    "judge.time_limit_s=2",
+)
+def many_cut(history: History) -> str | None:
+    cut, rows = history.last("cut_stragglers", 3), history.last("rows", 3)
+    many = cut and rows and all(some > 0.05 * all_ for some, all_ in zip(cut, rows, strict=True))
+    return f"{cut[-1]:.0f} of {rows[-1]:.0f} responses were not judged in time" if many else None
+
+
 RULES = (
     no_reward,
     all_truncated,
@@ -109,4 +122,5 @@ RULES = (
     one_answer,
     judge_faults,
     judge_failing,
+    many_cut,
 )

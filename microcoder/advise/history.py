@@ -35,10 +35,12 @@ class History:
     def settings(self) -> dict[str, str]:
         """Values for a remedy, worked out from those in use; dots where these are not known."""
         limit, temperature, rate = map(self.now, ("max_response_tokens", "temperature", "learning_rate"))
+        waited = self.now("judging_s")
         return {
             "longer": f"{2 * limit:.0f}" if limit else "...",
             "warmer": f"{temperature + 0.2:.2g}" if temperature else "...",
             "cooler": f"{temperature - min(0.2, temperature / 2):.2g}" if temperature else "...",
+            "patient": f"{2 * waited:.2g}" if waited else "...",
             "slower": f"{rate / 5:.2g}" if rate else "...",
         }
 

@@ -1,6 +1,6 @@
 """A rule: a few words of data, and a function that says in a sentence what it found in the history, or nothing.
 
-In a remedy {longer}, {warmer}, {cooler} and {slower} stand for values worked out from those in use.
+In a remedy {longer}, {warmer}, {cooler}, {patient} and {slower} stand for values worked out from those in use.
 """
 
 from __future__ import annotations

@@ -123,14 +123,25 @@ class DataConfig(Section):
 
 
 class RolloutConfig(Section):
-    engine: Literal["auto", "transformers", "vllm"] = Field(
-        default="auto", description="What generates: transformers, or vllm where it is installed; auto: transformers."
+    engine: Literal["auto", "graph", "transformers", "vllm"] = Field(
+        default="auto",
+        description="What generates. graph: CUDA graphs, on a GPU; transformers: anywhere; vllm: where installed; "
+        "auto: graph where the model can be captured, else transformers.",
     )
     batch: int = Field(
         default=512, ge=1, description="The most responses that are generated at once; fewer need less memory."
     )
+    memory: float = Field(
+        default=0.4, gt=0, lt=1, description="The share of a GPU's memory that graph's keys and values may take."
+    )
     top_p: float = Field(default=1.0, gt=0, le=1, description="Sample from the smallest set of tokens with this mass.")
     top_k: int = Field(default=0, ge=0, description="Sample from this many likeliest tokens; 0: all.")
+    straggler_s: float = Field(
+        default=0.0,
+        ge=0,
+        description="The most seconds to wait for verdicts once generation is over. What is still being judged then is "
+        "cut: it is recorded, it has no reward, and its whole group gets advantage 0; 0: wait for all.",
+    )
 
 
 class GrpoConfig(Section):
@@ -222,6 +233,11 @@ class TrainConfig(Section):
     max_grad_norm: float = Field(default=1.0, gt=0, description="Gradients are scaled down to this norm.")
     bf16: bool | Literal["auto"] = Field(
         default="auto", description="Mixed precision in bfloat16; auto: where a GPU supports it."
+    )
+    float32_head: bool = Field(
+        default=True,
+        description="Compute logits in float32 even with bf16, as sampling does; rounded to bfloat16 they are off by "
+        "hundredths.",
     )
     seed: int = Field(default=0, ge=0, description="Everything random follows from it.")
     eval_every: int = Field(default=20, ge=0, description="Steps between evaluations; 0: only before and after.")

@@ -1,7 +1,8 @@
 """T(D): sample probe problems over a grid of temperatures, run short pilots, choose.
 
-1. D* comes from a pilot at one temperature (`REFERENCE`), since D settles on about the same value whatever the
-   temperature (the paper's insight 11); `grpo.diversity_target` replaces it.
+1. D* comes from a pilot at one temperature, since D settles on about the same value whatever the temperature (the
+   paper's insight 11): at `REFERENCE`, or the nearest one at which the model earns rewards to learn from.
+   `grpo.diversity_target` replaces it.
 2. A pilot is a real training of a few steps in a folder of its own that is thrown away.
 3. Candidates get a pilot in turn, from the lowest temperature with D above D* upwards, until one stays steady.
 4. What was measured is kept in the cache, under a digest of everything it depends on.
@@ -21,10 +22,10 @@ from typing import Any
 import torch
 
 from ..config import Config, to_toml
-from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady
+from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady, viable
 from ..judge import Judge
 from ..models import ModelSource, cache, resolve
-from ..rollout import Sampler, Sampling
+from ..rollout import Sampling, sampler_for
 from ..run import Run, read_metrics
 from .collect import respond
 from .loading import end_tokens, load_model, load_tokenizer
@@ -83,7 +84,8 @@ def calibrate(
 
     target, origin = config.grpo.diversity_target, "grpo.diversity_target"
     if not target:
-        target, origin = plateau(pilot(REFERENCE)), f"a pilot of {pilot_steps} steps at temperature {REFERENCE:g}"
+        reference = _reference(probes)
+        target, origin = plateau(pilot(reference)), f"a pilot of {pilot_steps} steps at temperature {reference:g}"
     observer.note(f"D* = {target:.3f}, from {origin}")
     if pilot_steps:
         probes = _with_pilots(probes, target, pilot)
@@ -93,12 +95,18 @@ def calibrate(
 def _with_pilots(probes: list[Probe], target: float, pilot: Any) -> list[Probe]:
     """Pilots for the candidates, upwards, until one is steady; those above it stay without."""
     done = list(probes)
-    candidates = [n for n, probe in enumerate(probes) if probe.diversity > target]
+    able = viable(probes)
+    candidates = [n for n, probe in enumerate(probes) if probe.diversity > target and probe in able]
     for n in candidates[:PILOTS]:
         done[n] = replace(probes[n], pilot=pilot(probes[n].temperature))
         if steady(done[n].pilot, target):
             break
     return done
+
+
+def _reference(probes: Sequence[Probe]) -> float:
+    """Where D* is measured: at REFERENCE, or at the viable temperature nearest to it."""
+    return min((probe.temperature for probe in viable(probes)), key=lambda t: (abs(t - REFERENCE), t))
 
 
 def _probe(
@@ -108,8 +116,10 @@ def _probe(
     tokenizer = load_tokenizer(source)
     loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config.data.max_prompt_tokens)
     model = load_model(config, source).eval().to("cuda" if torch.cuda.is_available() else "cpu")
-    sampler = Sampler(model, end_tokens(model, tokenizer), config.rollout.batch)
     samples, limit, rollout = config.grpo.samples, config.train.max_response_tokens, config.rollout
+    engine = "auto" if rollout.engine == "vllm" else rollout.engine
+    ends = end_tokens(model, tokenizer)
+    sampler = sampler_for(model, ends, engine, rollout.batch, rollout.memory, observer.note)
     found = {}
     numbers = list(range(min(count, len(loaded.problems))))
     with Judge(**{**config.judge.options(), "queue": 2 * count * samples}) as judge:

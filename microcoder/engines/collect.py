@@ -4,14 +4,16 @@
 2. The same program for the same problem is judged once.
 3. Dynamic sampling (DAPO): groups without signal are replaced by those of other problems, in a few rounds. The replaced
    ones are kept among the rollouts, marked as discarded, and in the accuracy, which would be flattered without them.
+4. A verdict that comes too late is no reward either, and its group teaches nothing: what takes long is seldom right,
+   so the mean of the others alone would be flattered.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 
 import torch
@@ -49,6 +51,7 @@ class Response:
     discarded: bool = False
     reward: float | None = None
     advantage: float = 0.0
+    cut: bool = False  # its verdict was not waited for
 
     @property
     def accepted(self) -> bool:
@@ -74,19 +77,28 @@ def respond(
     sample: Sample,
     decode: Callable[[list[int]], str],
     judge: Judge,
+    straggler_s: float = 0.0,
 ) -> tuple[list[Response], dict[str, float]]:
-    """All responses to the problems `numbers`, in order, judged; and the seconds it took."""
+    """All responses to the problems `numbers`, in order, judged; and the seconds it took.
+
+    Verdicts that are not there `straggler_s` after the end of generation are cut; 0: all are waited for.
+    """
     started = time.perf_counter()
     pending: dict[tuple[int, str | None], Future[Verdict]] = {}
+    asked: dict[Future[Verdict], float] = {}  # when
     found: list[tuple[Completion, str, Future[Verdict]]] = []
     for completion in sample([prompts[n] for n in numbers]):
         text = decode(completion.ids)
         key = numbers[completion.prompt], code_block(text)
         if key not in pending:
+            now = time.perf_counter()
             pending[key] = judge.submit(problems[key[0]], text)
+            asked[pending[key]] = now
         found.append((completion, text, pending[key]))
     generated = time.perf_counter()
+    verdicts, judging = _verdicts(asked, generated, judge, straggler_s)
     found.sort(key=lambda item: (item[0].prompt, item[0].sample))
+    message = f"not judged: cut {straggler_s:g} s after the end of generation (rollout.straggler_s)"
     responses = [
         Response(
             problem=problems[numbers[completion.prompt]],
@@ -96,12 +108,27 @@ def respond(
             logprobs=completion.logprobs,
             truncated=completion.truncated,
             text=text,
-            verdict=future.result(),
+            verdict=verdicts.get(future) or Verdict("internal_error", message=message),
+            cut=future not in verdicts,
         )
         for completion, text, future in found
     ]
-    seconds = {"generation_s": generated - started, "judging_s": time.perf_counter() - generated}
-    return responses, seconds
+    return responses, {"generation_s": generated - started, **judging}
+
+
+def _verdicts(
+    asked: Mapping[Future[Verdict], float], generated: float, judge: Judge, straggler_s: float
+) -> tuple[dict[Future[Verdict], Verdict], dict[str, float]]:
+    """Those that were waited for, and the seconds it took. `asked` says when each was asked for."""
+    done, late = wait(asked, timeout=straggler_s or None)
+    waited = time.perf_counter() - generated
+    for future in late:
+        judge.drop(future)
+    verdicts = {future: future.result() for future in done}
+    # No judge could have spared us this: a program ends no sooner than its CPU time after it was handed in.
+    ends = [asked[future] + verdict.cpu_s for future, verdict in verdicts.items()]
+    floor = waited if late else min(waited, max(0.0, max(ends, default=0.0) - generated))
+    return verdicts, {"judging_s": waited, "judging_floor_s": floor}
 
 
 def collect(
@@ -120,8 +147,7 @@ def collect(
     batch = Batch(responses, seconds=dict(seconds))
     draw = random.Random(f"{seed} {step} {first_row}")
     for turn in range(1, settings.dynamic_sampling + 1):
-        rewards, valid = rewards_of(batch.responses)
-        silent = (~has_signal(rewards, samples, valid)).nonzero()[:, 0].tolist()
+        silent = (~signal(batch.responses, samples)).nonzero()[:, 0].tolist()
         free = [n for n in others if n not in numbers]
         fresh = draw.sample(free, min(len(silent), len(free)))
         if not fresh:
@@ -137,9 +163,7 @@ def collect(
 
 def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int) -> None:
     """Put each new group that has signal in the place of one that has none; discard the others."""
-    rewards, valid = rewards_of(more)
-    useful = has_signal(rewards, samples, valid).tolist()
-    for n, good in enumerate(useful):
+    for n, good in enumerate(signal(more, samples).tolist()):
         group = more[n * samples : (n + 1) * samples]
         if good and silent:
             at = silent.pop(0) * samples
@@ -179,7 +203,8 @@ def _weigh(
         rows=range(first_row, first_row + len(responses)),
     )
     advantages = group_advantages(rewards, settings.samples, std=settings.advantage_std, valid=valid)
-    advantages = advantages.masked_fill(masked, 0.0)
+    incomplete = _incomplete(responses, settings.samples).repeat_interleave(settings.samples)
+    advantages = advantages.masked_fill(masked | incomplete, 0.0)
     for n, response in enumerate(responses):
         response.masked = bool(masked[n])
         response.reward = float(rewards[n]) if valid[n] else None
@@ -190,6 +215,17 @@ def rewards_of(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tenso
     """(0/1 rewards, which of them are known), each (n,)."""
     rewards = torch.tensor([float(response.accepted) for response in responses])
     return rewards, torch.tensor([not response.faulty for response in responses])
+
+
+def signal(responses: Sequence[Response], samples: int) -> torch.Tensor:
+    """(groups,) True where the rewards are not all equal and none was cut."""
+    rewards, valid = rewards_of(responses)
+    return has_signal(rewards, samples, valid) & ~_incomplete(responses, samples)
+
+
+def _incomplete(responses: Sequence[Response], samples: int) -> torch.Tensor:
+    """(groups,) True where a response was cut."""
+    return torch.tensor([response.cut for response in responses]).reshape(-1, samples).any(1)
 
 
 def _seed(seed: int, step: int, turn: int, first_row: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..grpo import diversity, has_signal
+from ..grpo import diversity
 from ..judge.extract import code_block
-from .collect import Batch, rewards_of
+from .collect import Batch, signal
 
 
 def measures(batch: Batch, samples: int) -> dict[str, Any]:
@@ -17,7 +17,6 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
     rewards = [row.reward for row in rows if row.reward is not None]
     lengths = [len(row.ids) for row in rows]
     finished = [len(row.ids) for row in rows if not row.truncated]
-    known, valid = rewards_of(rows)
     verdicts: dict[str, int] = {}
     for row in everything:
         verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
@@ -31,10 +30,12 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
         "truncated_share": _mean([row.truncated for row in rows]),
         "repeated_share": _mean([row.repeated for row in rows]),
         "masked_share": _mean([row.masked for row in rows]),
+        "entropy": -_mean([value for row in rows for value in row.logprobs]),
         "diversity": diversity([row.ids for row in rows], samples),
-        "no_signal_share": 1 - _mean(has_signal(known, samples, valid).tolist()),
+        "no_signal_share": 1 - _mean(signal(rows, samples).tolist()),
         "no_code_share": verdicts.get("no_code", 0) / len(everything),
-        "judge_faults": verdicts.get("internal_error", 0),
+        "judge_faults": sum(row.faulty and not row.cut for row in everything),
+        "cut_stragglers": sum(row.cut for row in everything),
         "resampled": batch.resampled,
         "rows": len(everything),
         "tokens": sum(len(row.ids) for row in everything),
@@ -61,6 +62,7 @@ def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[s
             "repeated": row.repeated,
             "masked": row.masked,
             "discarded": row.discarded,
+            "cut": row.cut,
             "temperature": temperature,
         }
         for n, row in enumerate([*batch.responses, *batch.discarded])

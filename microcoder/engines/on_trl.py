@@ -8,7 +8,8 @@ Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and 
 2. The dataset's `prompt` is the number of a problem; `rollout_func` makes the prompt, the responses and their rewards.
    The dataset is the whole run in order: TRL's own shuffling would begin again with the first epoch on resuming.
 3. Each device responds to whole groups, so that advantages need no exchange between devices.
-4. The loss is divided by totals over the whole update, which are counted when TRL has dealt out a batch.
+4. The loss is divided by totals over the whole update, which are counted when TRL has dealt out a batch. Responses with
+   advantage 0 add nothing to its gradient (unless there is a KL), so no pass is spent on them.
 5. A step's data is random only through (seed, step): TRL's generator states matter for nothing but the order in which
    responses are dealt out to updates, and they are in the checkpoint.
 """
@@ -29,17 +30,17 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
 from ..config import Config
-from ..grpo import Objective, Stage, policy_loss, token_entropy, token_logprobs
+from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge import Judge
 from ..models import ModelSource
-from ..rollout import Completion, Sampler, Sampling
+from ..rollout import Completion, Sampling, sampler_for
 from ..schema import Problem
 from .batches import Batches, order
 from .collect import Batch, Response, collect, respond
 from .loading import adapter, load_model, load_tokenizer
 from .saving import saving
 
-SUMS = ("tokens", "entropy", "clip_low", "clip_high", "kl", "loss")
+SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
 
 class StageTrainer(GRPOTrainer):
@@ -56,13 +57,16 @@ class StageTrainer(GRPOTrainer):
         judge: Judge,
         folder: str,
         callbacks: Sequence[TrainerCallback] = (),
+        note: Callable[[str], None] | None = None,
     ) -> None:
+        self.sampler: Any = None
+        self.note = note
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
         self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
         self.objective: Objective = objective_of(config)
         self.batch = Batch([])
         self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
-        self.sums = dict.fromkeys(SUMS, 0.0)
+        self.counted: torch.Tensor | None = None
         numbers = order(len(problems), counts, config.train.steps, config.train.seed)
         super().__init__(
             model=load_model(config, source),
@@ -93,7 +97,7 @@ class StageTrainer(GRPOTrainer):
 
         def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
             sampling = self.sampling(self.stage.temperature, samples, seed)
-            return self.respond(chosen, self.problems, self.prompts, sampling)
+            return self.respond(chosen, self.problems, self.prompts, sampling, self.config.rollout.straggler_s)
 
         self.batch = collect(
             groups,
@@ -118,21 +122,35 @@ class StageTrainer(GRPOTrainer):
         return Sampling(temperature, self.stage.max_response_tokens, samples, rollout.top_p, rollout.top_k, seed)
 
     def respond(
-        self, numbers: Sequence[int], problems: Sequence[Problem], prompts: Sequence[list[int]], sampling: Sampling
+        self,
+        numbers: Sequence[int],
+        problems: Sequence[Problem],
+        prompts: Sequence[list[int]],
+        sampling: Sampling,
+        straggler_s: float = 0.0,
     ) -> tuple[list[Response], dict[str, float]]:
         """Judged responses of the model as it is now; also how it is evaluated."""
         if self.use_vllm:
             with_vllm = partial(self._with_vllm, sampling=sampling)
-            return respond(numbers, problems, prompts, with_vllm, self._text, self.judge)
+            return respond(numbers, problems, prompts, with_vllm, self._text, self.judge, straggler_s)
         training = self.model_wrapped.training
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
-            sampler = Sampler(model, self.eos_token_ids, self.config.rollout.batch)
             try:
-                sample = partial(sampler, sampling=sampling)
-                return respond(numbers, problems, prompts, sample, self._text, self.judge)
+                sample = partial(self._sampler_of(model), sampling=sampling)
+                return respond(numbers, problems, prompts, sample, self._text, self.judge, straggler_s)
             finally:
                 model.train(training)
+
+    def _sampler_of(self, model: Any) -> Any:
+        """Made once: it keeps room for keys and values, and captured graphs."""
+        if self.sampler is None:
+            rollout = self.config.rollout
+            self.sampler = sampler_for(
+                model, self.eos_token_ids, rollout.engine, rollout.batch, rollout.memory, self.note
+            )
+        self.sampler.model = model
+        return self.sampler
 
     def _with_vllm(self, prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
         """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
@@ -182,19 +200,24 @@ class StageTrainer(GRPOTrainer):
             return inputs
         passes = self.counts.passes
         for first in range(0, len(self._buffered_inputs), passes):
-            window = by_length(self._buffered_inputs[first : first + passes])
+            window = self._buffered_inputs[first : first + passes]
             counted = torch.stack([part["completion_mask"].sum() for part in window]).sum()
             total = int(self.accelerator.gather(counted).sum())
-            self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in window]
+            parts = dealt(window, self.counts.micro, not self.objective.kl, self._most)
+            self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in parts]
         return self._buffered_inputs[0]
+
+    def _most(self, number: int) -> int:
+        """Of all devices."""
+        return int(self.accelerator.gather(torch.tensor([number], device=self.accelerator.device)).max())
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
         ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
         attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
         mask = inputs["completion_mask"]  # (n, t)
-        logprobs, entropy, _ = self._get_per_token_logps_and_entropies(
-            model, ids, attention, mask.size(1), compute_entropy=True
-        )
+        if not len(ids):  # nothing to learn from in this pass, on any device
+            return 0.0 * next(weight for weight in model.parameters() if weight.requires_grad).sum()
+        logprobs, _, _ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.size(1))
         old = inputs.get("old_per_token_logps")
         result = policy_loss(
             logprobs,
@@ -208,29 +231,51 @@ class StageTrainer(GRPOTrainer):
             sequences=self.counts.mini * self.counts.samples,
             limit=self.stage.max_response_tokens,
         )
-        self._count(result, entropy, mask)
+        self._count(result)
         return result.loss * self.accelerator.num_processes  # which averages the gradients
 
-    def _count(self, result: Any, entropy: Any, mask: torch.Tensor) -> None:
-        zero = torch.zeros((), device=mask.device)
-        kl = zero if result.kl is None else result.kl
-        parts = (result.tokens, (entropy * mask).sum(), result.clip_low, result.clip_high, kl, result.loss.detach())
-        stacked = torch.stack([part.float() for part in parts])
-        totals = self.accelerator.reduce(stacked, reduction="sum").tolist()
-        for name, value in zip(SUMS, totals, strict=True):
-            self.sums[name] += value
+    def _count(self, result: Any) -> None:
+        kl = torch.zeros_like(result.loss) if result.kl is None else result.kl
+        parts = (result.tokens, result.clip_low, result.clip_high, kl, result.loss.detach())
+        stacked = torch.stack([part.float() for part in parts])  # kept where it is: reading it would stop the GPU
+        self.counted = stacked if self.counted is None else self.counted + stacked
+
+    def sums(self) -> dict[str, float]:
+        """What the step's passes have counted, over all devices."""
+        counted = torch.zeros(len(SUMS), device=self.accelerator.device) if self.counted is None else self.counted
+        totals = self.accelerator.reduce(counted, reduction="sum").tolist()
+        return dict(zip(SUMS, totals, strict=True))
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
         """At the stage's temperature: TRL's fused head on a GPU; on a CPU, where that scores the prompts too, ours."""
+        live = self._live(len(input_ids))
+        if live is not None:
+            found = torch.zeros(len(input_ids), logits_to_keep, device=input_ids.device)
+            if len(live):
+                some = input_ids[live], attention_mask[live], logits_to_keep
+                found[live] = self._logprobs(model, *some, *args, **kwargs)[0].to(found.dtype)
+            return found, None, None
+        return self._logprobs(model, input_ids, attention_mask, logits_to_keep, *args, **kwargs)
+
+    def _live(self, rows: int) -> torch.Tensor | None:
+        """Which of a step's responses are trained on, where it is their old log-probabilities that are asked for."""
+        responses = self.batch.responses
+        if torch.is_grad_enabled() or self.objective.kl or self.use_vllm or rows != len(responses):
+            return None
+        return torch.tensor([n for n, row in enumerate(responses) if row.advantage], dtype=torch.long)
+
+    def _logprobs(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
         if input_ids.device.type != "cpu" or kwargs.get("compute_aux_loss"):
             found: tuple[Any, Any, Any] = super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
             )
             return found
         rows = kwargs.get("batch_size") or len(input_ids)
-        logprobs, entropies = [], []
+        logprobs = []
         for part, mask in zip(input_ids.split(rows), attention_mask.split(rows), strict=True):
             positions = (mask.cumsum(-1) - 1).clamp(min=0)
             output = model(
@@ -242,9 +287,7 @@ class StageTrainer(GRPOTrainer):
             )
             logits = output.logits[:, :-1]  # (n, t, vocabulary): each predicts the token after it
             logprobs.append(token_logprobs(logits, part[:, -logits_to_keep:], self.stage.temperature))
-            if kwargs.get("compute_entropy"):
-                entropies.append(token_entropy(logits, self.stage.temperature))
-        return torch.cat(logprobs), torch.cat(entropies) if entropies else None, None
+        return torch.cat(logprobs), None, None
 
     # --- the clock and the trackers
 
@@ -273,21 +316,36 @@ class StageTrainer(GRPOTrainer):
         """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
 
 
-def by_length(window: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """An update's passes with responses of like length together and the padding cut: the sum is the same, sooner."""
+def dealt(
+    window: list[dict[str, Any]], micro: int, only_live: bool, most: Callable[[int], int]
+) -> list[dict[str, Any]]:
+    """An update's passes anew: the same gradient, sooner.
+
+    Responses of like length come together and the padding is cut. With `only_live`, those with advantage 0 are left
+    out; what needs fewer passes leaves the first ones empty, as many on every device, so that they stay in step.
+    """
     rows = [name for name, value in window[0].items() if isinstance(value, torch.Tensor) and value.dim() > 0]
     joined = {name: torch.cat([part[name] for part in window]) for name in rows}
     order = (joined["completion_mask"].sum(1) * 100_000 + joined["prompt_mask"].sum(1)).argsort(stable=True)
-    parts = []
-    for pick in order.chunk(len(window)):
-        part = {name: value[pick] for name, value in joined.items()}
-        start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
-        end = max(int(part["completion_mask"].sum(1).max()), 1)
-        for name, value in part.items():
-            if value.dim() == 2:
-                part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
-        parts.append(part)
-    return parts
+    if only_live:
+        live = joined["advantages"][order] != 0
+        order = torch.cat([order[live], order[~live]])
+        needed = most(max(1, -(-int(live.sum()) // micro)))
+        order = order[: max(int(live.sum()), needed)]  # every pass that is made has a row
+    else:
+        needed = len(window)
+    empty = {name: value[:0] for name, value in joined.items()}
+    return [empty] * (len(window) - needed) + [_part(joined, pick) for pick in order.tensor_split(needed)]
+
+
+def _part(joined: dict[str, torch.Tensor], pick: torch.Tensor) -> dict[str, torch.Tensor]:
+    part = {name: value[pick] for name, value in joined.items()}
+    start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
+    end = max(int(part["completion_mask"].sum(1).max()), 1)
+    for name, value in part.items():
+        if value.dim() == 2:
+            part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
+    return part
 
 
 def objective_of(config: Config) -> Objective:
@@ -322,6 +380,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         weight_decay=train.weight_decay,
         max_grad_norm=train.max_grad_norm,
         bf16=bf16,
+        cast_lm_head_to_fp32=bf16 and train.float32_head,
         gradient_checkpointing=config.model.gradient_checkpointing,
         seed=train.seed,
         data_seed=train.seed,

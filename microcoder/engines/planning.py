@@ -57,7 +57,9 @@ def lacking(config: Config) -> list[str]:
         if wanted and importlib.util.find_spec(package) is None:
             found.append(f"the package {package}, which the settings ask for: pip install {package}")
     if vllm and not torch.cuda.is_available():
-        found.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=transformers here")
+        found.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=auto here")
+    if config.rollout.engine == "graph" and not torch.cuda.is_available():
+        found.append("a CUDA GPU, which rollout.engine=graph needs: use rollout.engine=auto here")
     known = get_available_reporting_integrations() if config.train.trackers else []
     found += [f"the tracker {name}: pip install {name}" for name in config.train.trackers if name not in known]
     return found

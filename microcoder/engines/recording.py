@@ -103,7 +103,8 @@ class Recorder(TrainerCallback):
     def metrics(self, step: int, logs: dict[str, Any]) -> dict[str, Any]:
         trainer, counts = self.trainer, self.setup.counts
         batch = trainer.gathered()
-        sums, tokens = trainer.sums, max(trainer.sums["tokens"], 1)
+        sums = trainer.sums()
+        tokens = max(sums["tokens"], 1)
         found = measures(batch, counts.samples)
         kl = {"kl": sums["kl"] / tokens} if self.setup.config.grpo.kl else {}
         if trainer.is_world_process_zero():
@@ -118,7 +119,6 @@ class Recorder(TrainerCallback):
             "updates": step * counts.updates,
             "temperature": trainer.stage.temperature,
             "max_response_tokens": trainer.stage.max_response_tokens,
-            "entropy": sums["entropy"] / tokens,
             "clip_low": sums["clip_low"] / tokens,
             "clip_high": sums["clip_high"] / tokens,
             **kl,
@@ -128,7 +128,7 @@ class Recorder(TrainerCallback):
             **seconds,
             "update_s": update_s,
             "checkpoint_s": trainer.seconds["checkpoint"],
-            "other_s": step_s - update_s - sum(seconds.values()),
+            "other_s": step_s - update_s - seconds["generation_s"] - seconds["judging_s"],  # the floor is a part of it
             "step_s": step_s,
             "tokens_per_s": found["tokens"] / max(seconds["generation_s"], 1e-9),
         }
@@ -171,7 +171,7 @@ class Recorder(TrainerCallback):
     def reset(self) -> None:
         self.optimizing = 0.0
         self.trainer.seconds = dict.fromkeys(self.trainer.seconds, 0.0)
-        self.trainer.sums = dict.fromkeys(self.trainer.sums, 0.0)
+        self.trainer.counted = None
         self.started = time.perf_counter()
 
 

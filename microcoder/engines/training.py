@@ -48,7 +48,8 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     begin(config, run, choose)
     together()
     observer.note(counts.words())
-    options = {**config.judge.options(), "queue": 2 * counts.responses}  # generation must not wait for the judge
+    most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
+    options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     options["workers"] = share(options["workers"]) if config.judge.workers == "auto" else options["workers"]
     with Judge(**options) as judge:
         setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
@@ -114,6 +115,7 @@ def train_stage(setup: Setup, stage: Stage, last: int) -> None:
         setup.judge,
         str(run.path / "checkpoints"),
         callbacks=[recorder],
+        note=setup.observer.note,
     )
     trainer.remove_callback(PrinterCallback)
     recorder.trainer, trainer.finish_step = trainer, recorder.finish
@@ -123,11 +125,13 @@ def train_stage(setup: Setup, stage: Stage, last: int) -> None:
         f"steps {steps_done(run, setup.counts) + 1} to {last}" + (f", from {checkpoint.name}" if checkpoint else "")
     )
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.sampler = None  # its room is the next stage's
     together()  # the next stage begins with the checkpoint that the first process has just written
 
 
 def quiet() -> None:
     """The run says what there is to say; the libraries' progress bars and reminders do not."""
+    torch.backends.cuda.enable_cudnn_sdp(False)  # its attention is planned anew for each shape: 0.1 s for every batch
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     transformers_logging.set_verbosity_error()

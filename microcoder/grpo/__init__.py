@@ -36,7 +36,7 @@ from .plateau import plateau, steady
 from .repeat import ends_in_repetition, repeat_tokens
 from .shaping import overlong_penalty
 from .stages import Stage, plan, segments, stage_at
-from .temperature import Choice, Probe, choose_temperature
+from .temperature import Choice, Probe, choose_temperature, viable
 from .truncation import draws, truncation_mask
 from .watch import Decision, PlateauWatch, WatchState
 
@@ -67,4 +67,5 @@ __all__ = [
     "token_entropy",
     "token_logprobs",
     "truncation_mask",
+    "viable",
 ]

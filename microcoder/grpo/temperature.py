@@ -5,7 +5,9 @@ Where we differ from the paper, which gives no rule:
 1. D* is the plateau that D settles on for this model and data, measured in a pilot run.
 2. The temperature is the lowest one whose initial D lies above D* and whose pilot, if it had one, does not settle
    below it: the paper's failures are runs that begin below the value that others converge to.
-3. If there is none, accuracy decides, and the reason says so.
+3. A temperature at which less than half as many programs are right as at the best one is no choice: a small model
+   writes nonsense there, which is diverse, and earns no rewards to learn from.
+4. If there is none, accuracy decides, and the reason says so.
 """
 
 from __future__ import annotations
@@ -37,6 +39,15 @@ class Probe:
                 )
 
 
+VIABLE = 0.5  # of the best accuracy
+
+
+def viable(probes: Sequence[Probe]) -> list[Probe]:
+    """Those accurate enough to learn at, by temperature; all, where nothing was solved at any."""
+    best = max((probe.accuracy for probe in probes), default=0.0)
+    return sorted((p for p in probes if p.accuracy >= VIABLE * best), key=lambda p: p.temperature)
+
+
 class Choice(NamedTuple):
     temperature: float
     rule: Literal["diversity", "accuracy"]
@@ -44,12 +55,15 @@ class Choice(NamedTuple):
 
 
 def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
-    """The lowest temperature that keeps D above the target D*; failing that, the most accurate one."""
+    """The lowest viable temperature that keeps D above the target D*; failing that, the most accurate one."""
     if not probes:
         raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
     refused = []
+    able = viable(probes)
     for probe in sorted(probes, key=lambda p: p.temperature):
-        if probe.diversity <= target:
+        if probe not in able:
+            refused.append(f"at T = {probe.temperature:g} accuracy is {probe.accuracy:.3f}, under half of the best")
+        elif probe.diversity <= target:
             refused.append(f"at T = {probe.temperature:g} D is {probe.diversity:.3f}")
         elif probe.pilot and not steady(probe.pilot, target):
             refused.append(f"at T = {probe.temperature:g} the pilot settles on {plateau(probe.pilot):.3f}")

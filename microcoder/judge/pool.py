@@ -30,8 +30,8 @@ _START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker
 _Item = tuple["Future[Verdict]", Problem, Solution]
 
 
-class TooLong(Exception):
-    """A worker is stuck in its own work."""
+class GivenUp(Exception):
+    """A candidate that is not tried again; the message says why."""
 
 
 class JudgeError(Exception):
@@ -74,7 +74,7 @@ class Judge:
         )
         self._waiting: Any = _bounded(queue or 4 * self.workers)
         self._closed = self._cancelled = False
-        self._busy: set[_Worker] = set()
+        self._busy: dict[Future[Verdict], _Worker] = {}
         self._lock = threading.Lock()
         self._settings = settings
         # A worker lives as long as the thread that started it. The first finds out which sandbox works here.
@@ -112,6 +112,14 @@ class Judge:
         if self._closed:  # closed while this call waited for room
             future.cancel()
         return future
+
+    def drop(self, future: Future[Verdict]) -> None:
+        """Nobody waits for this verdict any more: what is queued never runs, what runs is killed. Does not block."""
+        if not future.cancel():
+            with self._lock:
+                worker = self._busy.pop(future, None)
+                if worker is not None:
+                    worker.abandon()
 
     async def acheck(
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
@@ -154,7 +162,7 @@ class Judge:
             self._drop_waiting()
             with self._lock:
                 self._cancelled = True
-                for worker in self._busy:
+                for worker in self._busy.values():
                     worker.abandon()
         for _ in self._threads:
             self._waiting.put(None)
@@ -196,25 +204,26 @@ class Judge:
                 future, problem, solution = item
                 if not future.set_running_or_notify_cancel():
                     continue
-                verdict, worker = self._judge(worker, problem, solution)
+                verdict, worker = self._judge(worker, future, problem, solution)
                 future.set_result(verdict)
         finally:
             if worker is not None:
                 worker.close()
 
-    def _judge(self, worker: _Worker | None, problem: Problem, solution: Solution) -> tuple[Verdict, _Worker | None]:
+    def _judge(
+        self, worker: _Worker | None, future: Future[Verdict], problem: Problem, solution: Solution
+    ) -> tuple[Verdict, _Worker | None]:
         """A worker that dies is replaced and its work done once more; after that it is the judge's fault."""
         reason = ""
         for _ in range(2):
             try:
                 worker = worker or started(lambda: _Worker(self._settings))
-                with self._occupied(worker):
+                with self._occupied(worker, future):
                     return worker.judge(problem, solution), worker
-            except TooLong:
+            except GivenUp as error:
                 if worker is not None:
                     worker.close()
-                worker = None
-                reason = f"it used over {OWN_CPU_SECONDS:.0f} s of CPU to compare"
+                reason = str(error)
                 break
             except (EOFError, OSError, BoxError) as error:
                 reason = f"{type(error).__name__} {error}".strip()
@@ -226,17 +235,19 @@ class Judge:
         return verdict, None
 
     @contextlib.contextmanager
-    def _occupied(self, worker: _Worker) -> Iterator[None]:
-        """While a worker is busy, `close(cancel=True)` can interrupt it."""
+    def _occupied(self, worker: _Worker, future: Future[Verdict]) -> Iterator[None]:
+        """While a worker is busy, `drop` and `close(cancel=True)` can interrupt it."""
         with self._lock:
             if self._cancelled:
                 raise BoxError("the judge was closed")
-            self._busy.add(worker)
+            self._busy[future] = worker
         try:
             yield
         finally:
             with self._lock:
-                self._busy.discard(worker)
+                dropped = self._busy.pop(future, None) is None
+            if dropped:  # perhaps just after the answer: the worker is of no more use in either case
+                raise GivenUp("it was dropped")
 
 
 class _Worker:
@@ -272,13 +283,13 @@ class _Worker:
         self.poll.register(self.sock, select.POLLIN)
 
     def judge(self, problem: Problem, solution: Solution) -> Verdict:
-        """The verdict; TooLong if the worker itself, not the candidate, uses CPU without end."""
+        """The verdict; GivenUp if the worker itself, not the candidate, uses CPU without end."""
         send(self.sock, self.request(problem, solution))
         before = self.cpu()
         while not self.poll.poll(5000):
             if self.cpu() - before > OWN_CPU_SECONDS:
                 self.process.kill()
-                raise TooLong
+                raise GivenUp(f"it used over {OWN_CPU_SECONDS:.0f} s of CPU to compare")
         verdict: Verdict = receive(self.sock)
         return verdict
 

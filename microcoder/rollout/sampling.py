@@ -53,6 +53,12 @@ def draw(
     return chosen, logprobs.gather(1, chosen[:, None])[:, 0]
 
 
+def cut(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """The logits with what top_p and top_k forbid at -inf. logits (n, vocabulary)"""
+    probabilities = (logits / (sampling.temperature or 1.0)).softmax(-1)
+    return logits.masked_fill(_cut(probabilities, sampling) == 0, float("-inf"))
+
+
 def _cut(probabilities: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     if sampling.top_k and sampling.top_k < probabilities.shape[-1]:
         least = probabilities.topk(sampling.top_k).values[:, -1:]

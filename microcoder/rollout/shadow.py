@@ -1,0 +1,229 @@
+"""A second copy of a model's weights, made for decoding: bfloat16, with fused layers, refreshed in place.
+
+Training keeps its fp32 weights: at a learning rate of 1e-6 most steps are smaller than bfloat16 can express.
+
+1. Projections of the same input are one product (query, key and value; gate and up).
+2. Norms, rotary positions and the gate's product are kernels of ours, each taken only if it gives what the model's own
+   does on random input: another model with the same names keeps its own.
+3. Attention goes through transformers' attention interface, so any model that uses it and declares no windows works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from transformers import AttentionInterface
+
+NAME = "microcoder_decode"
+# all but cuDNN's, which takes 0.1 s to plan for each new shape, and prompts are always of another
+BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+class NotCapturable(RuntimeError):
+    """This model cannot be sampled through CUDA graphs; the message says why."""
+
+
+class Shadow:
+    """The decoding copy of `model`."""
+
+    def __init__(self, model: Any, dtype: torch.dtype, fused: bool) -> None:
+        plain = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper, or the model
+        config = copy.deepcopy(plain.config)  # which is changed below, and the model's own attention must not be
+        refuse(config)
+        device = next(plain.parameters()).device
+        with torch.device("meta"):
+            self.model: Any = type(plain)._from_config(config, dtype=dtype, attn_implementation=NAME)
+        self.model.to_empty(device=device)
+        self.model.tie_weights()
+        self.model.eval().requires_grad_(False)
+        for (_, to), (_, of) in zip(self.model.named_buffers(), plain.named_buffers(), strict=True):
+            to.data = of.data.clone()  # such as rotary frequencies, which stay as exact as they are
+        self.rotary: tuple[Any, Any, Any] | None = None
+        with torch.no_grad():
+            self.refresh(model)
+            if fused:
+                self._fuse()
+
+    def refresh(self, model: Any) -> None:
+        """Take over the weights of `model`, an adapter's included."""
+        parts = dict(self.model.named_parameters())
+        to, of = [], []
+        for name, weight in weights(model):
+            if name not in parts:
+                raise NotCapturable(f"its weight {name} has no place in {type(self.model).__name__}")
+            to.append(parts[name])
+            of.append(weight)
+        torch._foreach_copy_(to, of)
+
+    def logits(self, ids: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+        """(n, vocabulary), in fp32: of bfloat16 logits many are equal. ids, positions (n, 1)"""
+        hidden = self.hidden(ids, positions, cache)[:, -1]
+        weight = self.model.get_output_embeddings().weight
+        if hidden.is_cuda and hidden.dtype != torch.float32:
+            return torch.mm(hidden, weight.t(), out_dtype=torch.float32)
+        return functional.linear(hidden, weight).float()
+
+    def hidden(self, ids: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+        """(n, t, hidden); `cache` gets the keys and values."""
+        with self._rotating():
+            output = self.model.get_decoder()(
+                input_ids=ids, position_ids=positions, past_key_values=cache, use_cache=True
+            )
+        found: torch.Tensor = output.last_hidden_state
+        return found
+
+    def _fuse(self) -> None:
+        from . import kernels
+
+        for module in list(self.model.modules()):
+            children = dict(module.named_children())
+            if {"q_proj", "k_proj", "v_proj"} <= children.keys():
+                _join([children[name] for name in ("q_proj", "k_proj", "v_proj")])
+            if {"gate_proj", "up_proj", "down_proj"} <= children.keys():
+                _replace(module, _mlp(module, children, kernels.silu_times))
+            if hasattr(module, "variance_epsilon"):
+                _replace(module, lambda x, m=module: kernels.rms_norm(x, m.weight, m.variance_epsilon))
+        self.rotary = _rotary(self.model, kernels.rotate)
+
+    @contextlib.contextmanager
+    def _rotating(self) -> Iterator[None]:
+        """Our rotary kernel in the place of the function that the model's file has for it."""
+        if self.rotary is None:
+            yield
+            return
+        place, own, ours = self.rotary
+        place.apply_rotary_pos_emb = ours
+        try:
+            yield
+        finally:
+            place.apply_rotary_pos_emb = own
+
+
+def weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Every weight by its name in the plain model, with the adapter's part added."""
+    plain = model.get_base_model() if hasattr(model, "get_base_model") else model
+    modules = dict(plain.named_modules())
+    for name, weight in plain.named_parameters():
+        if ".lora_" in name:
+            continue
+        owner, _, last = name.rpartition(".")
+        layer = modules.get(owner.removesuffix(".base_layer"))
+        value = weight.detach()
+        if owner.endswith(".base_layer") and last == "weight":
+            for adapter in layer.active_adapters:  # type: ignore[union-attr]
+                value = value + layer.get_delta_weight(adapter)  # type: ignore[union-attr]
+        yield name.replace(".base_layer.", "."), value
+
+
+def attention(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **_: Any) -> tuple[Any, None]:
+    """What transformers calls. While decoding, the cache gives itself as the key: see `Cache.update`."""
+    if not isinstance(key, torch.Tensor):
+        return key.attend(query, scaling), None
+    group = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+    with sdpa_kernel(BACKENDS):
+        result = functional.scaled_dot_product_attention(query, key, value, is_causal=query.shape[2] > 1, scale=scaling)
+    return result.transpose(1, 2), None
+
+
+AttentionInterface.register(NAME, attention)
+
+
+def refuse(config: Any) -> None:
+    """What the kernels would get wrong on long texts only, where no check at the start could see it."""
+    kinds = set(getattr(config, "layer_types", None) or []) - {"full_attention"}
+    if kinds:
+        raise NotCapturable(f"it has layers of the kind {', '.join(sorted(kinds))}")
+    if getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True):
+        raise NotCapturable(f"its attention has a window of {config.sliding_window} tokens")
+    if not hasattr(config, "num_key_value_heads") or getattr(config, "is_encoder_decoder", False):
+        raise NotCapturable("it is not a decoder with key-value heads")
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    if width & (width - 1) or not 16 <= width <= 256:
+        raise NotCapturable(f"its heads are {width} wide, and the kernels need a power of two from 16 to 256")
+    scaling = getattr(config, "rope_scaling", None) or getattr(config, "rope_parameters", None) or {}
+    if scaling.get("rope_type", "default") in ("dynamic", "longrope"):
+        raise NotCapturable("its rotary frequencies change with the length of the text")
+
+
+def _join(layers: list[Any]) -> None:
+    """Make several linear layers of one input one product. Their weights become views of the joined one."""
+    if any(type(layer) is not nn.Linear for layer in layers) or len({layer.in_features for layer in layers}) > 1:
+        return
+    sizes = [layer.out_features for layer in layers]
+    weight = torch.cat([layer.weight for layer in layers])
+    biased = all(layer.bias is not None for layer in layers)
+    if not biased and any(layer.bias is not None for layer in layers):
+        return
+    bias = torch.cat([layer.bias for layer in layers]) if biased else None
+    for n, layer in enumerate(layers):
+        layer.weight.data = weight.split(sizes)[n]
+        if bias is not None:
+            layer.bias.data = bias.split(sizes)[n]
+    parts: list[torch.Tensor] = []
+
+    def first(x: torch.Tensor) -> torch.Tensor:
+        parts[:] = functional.linear(x, weight, bias).split(sizes, -1)
+        return parts[0]
+
+    layers[0].forward = first  # which is always called first, with the input of all
+    for n, layer in enumerate(layers[1:], 1):
+        layer.forward = lambda x, n=n: parts[n]
+
+
+def _mlp(module: Any, children: dict[str, Any], silu_times: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    gate, up, down = children["gate_proj"], children["up_proj"], children["down_proj"]
+    if any(type(layer) is not nn.Linear or layer.bias is not None for layer in (gate, up)):
+        return None
+    weight = torch.cat([gate.weight, up.weight])
+    gate.weight.data, up.weight.data = weight.split([gate.out_features, up.out_features])
+    return lambda x: down(silu_times(functional.linear(x, weight)))
+
+
+def _replace(module: Any, ours: Any) -> None:
+    """Let `module` do what `ours` does, if that is the same."""
+    if ours is None:
+        return
+    weight = next(module.parameters())
+    generator = torch.Generator(weight.device).manual_seed(0)
+    x = torch.randn(3, 5, weight.shape[-1], device=weight.device, generator=generator).to(weight.dtype)
+    wanted = module.forward(x)
+    tolerance = 1e-4 if weight.dtype == torch.float32 else 2e-2
+    if torch.linalg.vector_norm((ours(x) - wanted).float()) <= tolerance * torch.linalg.vector_norm(wanted.float()):
+        module.forward = ours
+
+
+def _rotary(model: Any, ours: Callable[..., Any]) -> tuple[Any, Any, Any] | None:
+    """(the module that has the function, the function, ours), if they do the same."""
+    decoder = model.get_decoder()
+    attention_ = next((m for m in decoder.modules() if hasattr(m, "q_proj")), None)
+    place = sys.modules[type(attention_).__module__]
+    own, frequencies = getattr(place, "apply_rotary_pos_emb", None), getattr(decoder, "rotary_emb", None)
+    if own is None or frequencies is None:
+        return None
+    weight = next(model.parameters())
+    width = attention_.head_dim  # type: ignore[union-attr]
+    generator = torch.Generator(weight.device).manual_seed(0)
+    q = torch.randn(2, 3, 7, width, device=weight.device, generator=generator).to(weight.dtype)
+    k = torch.randn(2, 1, 7, width, device=weight.device, generator=generator).to(weight.dtype)
+    positions = torch.arange(7, device=weight.device)[None].expand(2, 7) * 11
+    wanted = own(q, k, *frequencies(q, positions))
+    exact = frequencies.forward
+    like = torch.empty((), device=weight.device)  # only its type and device are looked at
+    try:
+        found = ours(q.clone(), k.clone(), *exact(like, position_ids=positions))
+    except Exception:
+        return None
+    for a, b in zip(wanted, found, strict=True):
+        if torch.linalg.vector_norm((a - b).float()) > 2e-2 * torch.linalg.vector_norm(a.float()):
+            return None
+    frequencies.forward = lambda x, position_ids: exact(like, position_ids=position_ids)  # cosines in fp32
+    return place, own, ours
