@@ -1,10 +1,10 @@
 """Part "exact": does the sampler do what a plain forward pass of the same weights says?
 
 (a) log-probabilities of what was sampled (bfloat16 copy of the weights) against the forward pass of training: float32
-    weights under autocast to bfloat16, prompts padded left and responses right as TRL does it, the head and log-softmax
-    of logits / temperature in float32 (train.float32_head); and against a forward pass wholly in float32. Target: a mean
-    difference below 0.02. `training - float32` is the difference of the two forward passes, which no sampler can help;
-    `bf16 head` is the training pass with logits rounded to bfloat16 (train.float32_head=false).
+    weights under autocast to bfloat16, prompts padded left and responses right as TRL does it, the head and the
+    log-softmax of logits / temperature in float32 (train.float32_head); and against a forward pass wholly in float32.
+    Target: a mean difference below 0.02. `training - float32` is the difference of the two forward passes, which no
+    sampler can help; `bf16 head` is the training pass with logits rounded to bfloat16 (train.float32_head=false).
 (b) tokens drawn in float32 against the softmax of a plain forward pass: chi-square, rollout_draws.py
 (c) greedy tokens in float32 against `generate`, three architectures with random weights: rollout_greedy.py
 """

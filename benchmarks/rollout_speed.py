@@ -16,6 +16,10 @@ training. `generate` gets every prompt once for each sample, which is what TRL g
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,8 +34,28 @@ NAMES = ("generate", "generate, static cache", "transformers sampler", "graph sa
 SHORT = 32  # tokens of the call that is profiled
 
 
+COLD = """
+import sys, time, torch
+from microcoder.config import load
+from microcoder.engines.loading import load_model
+from microcoder.models import ModelSource
+from microcoder.rollout import GraphSampler, Sampling
+model = load_model(load(None, []), ModelSource(sys.argv[1], sys.argv[1])).cuda().eval()
+torch.cuda.synchronize()
+started = time.perf_counter()
+sampler = GraphSampler(model, [])
+list(sampler([[1, 2, 3]], Sampling(1.0, 1)))
+print(time.perf_counter() - started)
+"""
+
+
 def run(bench: Bench) -> None:
     found: dict[str, dict[str, float]] = {}
+    if bench.cuda:
+        with bench.attempt("speed: ready"):
+            seconds = cold(bench.source.path)
+            bench.keep("speed", cold_ready_s=seconds)
+            print(f"in a new process whose compiler has cached nothing, the graph sampler is ready in {seconds:.2f} s")
     batches(bench, found)
     model = bench.model("bfloat16" if bench.cuda else "float32")  # CPUs without bfloat16 emulate it, very slowly
     measures: dict[str, Callable[[Bench, Any], tuple[float, float]]] = {
@@ -52,6 +76,15 @@ def run(bench: Bench) -> None:
                 row[f"x {other}"] = row["tokens/s"] / found[other]["tokens/s"]
     bench.keep("speed", contenders=found)
     table([{"contender": name, **found[name]} for name in NAMES if name in found])
+
+
+def cold(model: str) -> float:
+    """Seconds until a first token, from the model in the GPU's memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRITON_CACHE_DIR": folder}
+        command = [sys.executable, "-c", COLD, model]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
 
 
 def by_sampler(bench: Bench, model: Any) -> tuple[float, float]:

@@ -378,18 +378,25 @@ class _Run:
 
 
 class _Cache:
-    """What a decode step gives transformers as its cache: it stores, and attends itself."""
+    """What a decode step gives transformers as its cache: it takes what is new, and attends itself."""
+
+    angles: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def __init__(self, ops: Any, pools: Pools, rows: Rows) -> None:
-        self.ops, self.pools, self.rows, self.layer = ops, pools, rows, 0
+        self.ops, self.pools, self.rows = ops, pools, rows
+
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *_: Any) -> Any:
+        """Left to `attend`."""
+        self.angles = cos.expand(len(q), -1, -1), sin.expand(len(q), -1, -1)
+        return q, k
 
     def update(self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any) -> tuple[Any, None]:
-        self.ops.store(keys, values, self.pools, layer, self.rows)
-        self.layer = layer
+        self.newest = keys, values, layer
         return self, None
 
     def attend(self, query: torch.Tensor, scale: float) -> Any:
-        return self.ops.attend(query, self.pools, self.layer, self.rows, scale)
+        keys, values, layer = self.newest
+        return self.ops.attend(query, keys, values, self.angles, self.pools, layer, self.rows, scale)
 
 
 class _Reading:

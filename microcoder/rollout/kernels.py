@@ -1,7 +1,7 @@
 """The decode step's kernels, in Triton: what would be many small launches and passes over memory is one of each.
 
-`store`, `attend` and `pick` have plain counterparts in `plain.py`, which say the same in a few lines of torch. Where a
-score cannot be drawn or attended to it is -1e30, not -inf, whose differences are no numbers.
+`attend` and `pick` have plain counterparts in `plain.py`, which say the same in a few lines of torch. Where a score must
+not count it is -1e30, not -inf, whose differences are no numbers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import triton.language as tl
 from .plain import Pools, Rows
 
 
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """x / rms(x) * weight over the last dimension."""
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
+    """x / rms(x) * weight over the last dimension, rounded once, to `dtype`."""
     width = x.shape[-1]
     rows = x.reshape(-1, width)
     if rows.stride(1) != 1:
         rows = rows.contiguous()
-    out = torch.empty(rows.shape, dtype=x.dtype, device=x.device)
+    out = torch.empty(rows.shape, dtype=dtype, device=x.device)
     block = triton.next_power_of_2(width)
     warps = 1 if block <= 256 else 4 if block <= 2048 else 8
     _rms_norm[(len(rows),)](rows, weight, out, rows.stride(0), width, eps, BLOCK=block, num_warps=warps)
@@ -54,29 +54,29 @@ def silu_times(both: torch.Tensor) -> torch.Tensor:
     return out
 
 
-def store(keys: torch.Tensor, values: torch.Tensor, pools: Pools, layer: int, rows: Rows) -> None:
-    """Put the newest token's key and value into each row's slot. keys, values (n, kv_heads, 1, head_dim)"""
-    n, heads, _, width = keys.shape
-    own_k, own_v = pools.own_keys[layer], pools.own_values[layer]
-    _store[(n,)](
-        keys, values, own_k, own_v, rows.slot, rows.length, rows.done, heads, own_k.shape[2],
-        keys.stride(0), keys.stride(1), values.stride(0), values.stride(1),
-        HEADS=triton.next_power_of_2(heads), WIDTH=width, num_warps=1 if heads * width <= 512 else 4,
-    )  # fmt: skip
+def attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor] | None, pools: Pools,
+    layer: int, rows: Rows, scale: float,
+) -> torch.Tensor:  # fmt: skip
+    """Store the newest key and value of each row, and attend to them, to the row's own before and to its prompt's.
 
-
-def attend(q: torch.Tensor, pools: Pools, layer: int, rows: Rows, scale: float) -> torch.Tensor:
-    """One query a row over its prompt's keys and its own. q (n, heads, 1, head_dim) -> (n, 1, heads, head_dim)"""
+    q (n, heads, 1, head_dim), k and v (n, kv_heads, 1, head_dim) -> (n, 1, heads, head_dim). `angles`: the cosines and
+    sines (n, 1, head_dim) that q and k still have to be rotated by.
+    """
     n, heads, _, width = q.shape
     shared, own = pools.shared_keys[layer], pools.own_keys[layer]
     kv_heads = own.shape[1]
     group = heads // kv_heads
+    cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
     _attend[(kv_heads, n)](
-        q, shared, pools.shared_values[layer], out, rows.prefix, rows.prefix_length, rows.slot, rows.length, rows.done,
-        scale, q.stride(0), q.stride(1), shared.shape[2], own.shape[2], shared.numel(),
-        KV_HEADS=kv_heads, GROUP=group, PADDED=max(16, triton.next_power_of_2(group)), WIDTH=width,
-        BLOCK=64 if width <= 128 and q.element_size() == 2 else 32, num_warps=4, num_stages=3 if width <= 128 else 2,
+        q, k, v, cos, sin, shared, pools.shared_values[layer], out,
+        rows.prefix, rows.prefix_length, rows.slot, rows.length, rows.done,
+        scale, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), cos.stride(0),
+        shared.shape[2], own.shape[2], shared.numel(),
+        KV_HEADS=kv_heads, GROUP=group, PADDED=max(16, triton.next_power_of_2(group)), HALF=width // 2,
+        ROTATE=angles is not None, BLOCK=64 if width <= 128 and q.element_size() == 2 else 32,
+        num_warps=4, num_stages=3 if width <= 128 else 2,
     )  # fmt: skip
     return out
 
@@ -106,17 +106,16 @@ def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
     make = functools.partial(torch.zeros, device=device)
     pools = Pools.make(1, kv_heads, width, (16, 64), (16, 16), device=device, dtype=dtype)
     rows = Rows(make(8, 16, dtype=torch.int64))
-    hidden, both = make(2, 1, config.hidden_size, dtype=dtype), make(2, 1, 2 * inner, dtype=dtype)
+    hidden, both = make(2, 1, config.hidden_size), make(2, 1, 2 * inner, dtype=dtype)
     states = make(2, 1, heads + 2 * kv_heads, width, dtype=dtype).transpose(1, 2)
     q, k, v = states.split([heads, kv_heads, kv_heads], 1)
     angle, logits = make(2, 1, width), make(2, config.vocab_size)
     written, number = make(16, 16, dtype=torch.int32), make((), dtype=torch.int64)
     calls = [
         lambda: pick(logits, None, rows, written[0, :1], written, make(16, 16), make(()), number),
-        lambda: attend(q, pools, 0, rows, 1.0),
+        lambda: attend(q, k, v, (angle, angle), pools, 0, rows, 1.0),
         lambda: rotate(q, k, angle, angle),
-        lambda: store(k, v, pools, 0, rows),
-        lambda: rms_norm(hidden, hidden[0, 0], 1e-5),
+        lambda: rms_norm(hidden, hidden[0, 0], 1e-5, dtype),
         lambda: silu_times(both),
     ]
 
@@ -137,8 +136,7 @@ def _rms_norm(x, weight, out, stride, width, eps, BLOCK: tl.constexpr):
     inside = at < width
     value = tl.load(x + row * stride + at, inside, other=0.0).to(tl.float32)
     scale = tl.rsqrt(tl.sum(value * value) / width + eps)
-    normal = (value * scale).to(out.dtype.element_ty).to(tl.float32)  # rounded where transformers rounds
-    tl.store(out + row * width + at, normal * tl.load(weight + at, inside, other=0.0).to(tl.float32), inside)
+    tl.store(out + row * width + at, value * scale * tl.load(weight + at, inside, other=0.0).to(tl.float32), inside)
 
 
 @triton.jit(do_not_specialize=["t"])
@@ -174,57 +172,68 @@ def _silu_times(both, out, width, BLOCK: tl.constexpr):
     tl.store(out + row * width + at, a / (1.0 + tl.exp(-a)) * b, inside)
 
 
-@triton.jit(do_not_specialize=["capacity"])
-def _store(
-    keys, values, own_k, own_v, slot, length, done, heads, capacity, k_n, k_h, v_n, v_h,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64)
-    if tl.load(done + row) == 0:
-        head, at = tl.arange(0, HEADS)[:, None], tl.arange(0, WIDTH)[None, :]
-        inside = (head < heads) & (at < WIDTH)
-        to = ((tl.load(slot + row) * heads + head) * capacity + tl.load(length + row)) * WIDTH + at
-        tl.store(own_k + to, tl.load(keys + row * k_n + head * k_h + at, inside), inside)
-        tl.store(own_v + to, tl.load(values + row * v_n + head * v_h + at, inside), inside)
-
-
 @triton.jit(do_not_specialize=["shared_capacity", "own_capacity"])
 def _attend(
-    q, keys, values, out, prefix, prefix_length, slot, length, done, scale, q_n, q_h, shared_capacity, own_capacity,
-    own_begin, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr,
+    q, k, v, cos, sin, keys, values, out, prefix, prefix_length, slot, length, done, scale,
+    q_n, q_h, k_n, k_h, v_n, v_h, c_n, shared_capacity, own_capacity, own_begin,
+    KV_HEADS: tl.constexpr, GROUP: tl.constexpr, PADDED: tl.constexpr, HALF: tl.constexpr, ROTATE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """Head by head in two halves, which rotation mixes: q1 and q2, k1 and k2."""
     kv, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    member, at = tl.arange(0, PADDED)[:, None], tl.arange(0, WIDTH)[None, :]
-    inside = (member < GROUP) & (at < WIDTH)
-    query = tl.load(q + row * q_n + (kv * GROUP + member) * q_h + at, inside, other=0.0)  # (PADDED, WIDTH)
-    highest = tl.full((PADDED,), -1.0e30, tl.float32)  # of the scores so far, and the sum of exp(score - highest)
-    total = tl.zeros((PADDED,), tl.float32)
-    result = tl.zeros((PADDED, WIDTH), tl.float32)
+    WIDTH: tl.constexpr = 2 * HALF
+    half, whole = tl.arange(0, HALF), tl.arange(0, WIDTH)
+    member = tl.arange(0, PADDED)[:, None]
+    at_q = q + row * q_n + (kv * GROUP + member) * q_h + half[None, :]
+    inside = (member < GROUP) & (half[None, :] < HALF)
+    q1, q2 = tl.load(at_q, inside, other=0.0), tl.load(at_q + HALF, inside, other=0.0)  # (PADDED, HALF)
+    at_k = k + row * k_n + kv * k_h + half
+    k1, k2 = tl.load(at_k), tl.load(at_k + HALF)  # (HALF,)
+    newest = tl.load(v + row * v_n + kv * v_h + whole)  # (WIDTH,)
+    if ROTATE:
+        at_c, at_s = cos + row * c_n + half, sin + row * c_n + half
+        c1, c2 = tl.load(at_c).to(tl.float32), tl.load(at_c + HALF).to(tl.float32)
+        s1, s2 = tl.load(at_s).to(tl.float32), tl.load(at_s + HALF).to(tl.float32)
+        a, b = q1.to(tl.float32), q2.to(tl.float32)
+        q1, q2 = (a * c1 - b * s1).to(q1.dtype), (b * c2 + a * s2).to(q2.dtype)
+        a, b = k1.to(tl.float32), k2.to(tl.float32)
+        k1, k2 = (a * c1 - b * s1).to(k1.dtype), (b * c2 + a * s2).to(k2.dtype)
     live = tl.load(done + row) == 0
-    shared_count = tl.where(live, tl.load(prefix_length + row), 0)  # a row that is done reads nothing
-    own_count = tl.where(live, tl.load(length + row) + 1, 0)
+    own_count = tl.load(length + row)
     shared_from = (tl.load(prefix + row) * KV_HEADS + kv) * shared_capacity
     own_from = own_begin // WIDTH + (tl.load(slot + row) * KV_HEADS + kv) * own_capacity
+    to = (own_from + own_count) * WIDTH
+    tl.store(keys + to + half, k1, half < tl.where(live, HALF, 0))
+    tl.store(keys + to + HALF + half, k2, half < tl.where(live, HALF, 0))
+    tl.store(values + to + whole, newest, whole < tl.where(live, WIDTH, 0))
+    # the newest begins the running softmax: the highest score, the sum of exp(score - highest), the weighted values
+    same = q1.to(tl.float32) * k1.to(tl.float32) + q2.to(tl.float32) * k2.to(tl.float32)
+    highest = tl.sum(same, 1) * scale  # (PADDED,)
+    total = tl.full((PADDED,), 1.0, tl.float32)
+    result = tl.zeros((PADDED, WIDTH), tl.float32) + newest.to(tl.float32)[None, :]
+    shared_count = tl.where(live, tl.load(prefix_length + row), 0)  # a row that is done reads nothing
+    own_count = tl.where(live, own_count, 0)
     turn = (shared_count + BLOCK - 1) // BLOCK  # from this block on, they are its own
     for block in range(turn + (own_count + BLOCK - 1) // BLOCK):
         start = tl.where(block < turn, block, block - turn) * BLOCK
         count = tl.where(block < turn, shared_count, own_count)
         place = start + tl.arange(0, BLOCK)
-        where = (tl.where(block < turn, shared_from, own_from) + place)[:, None] * WIDTH + at
-        there = (place[:, None] < count) & (at < WIDTH)
-        k = tl.load(keys + where, there, other=0.0)  # (BLOCK, WIDTH)
-        v = tl.load(values + where, there, other=0.0)
-        score = tl.dot(query, tl.trans(k), input_precision="ieee") * scale  # (PADDED, BLOCK)
+        begin = (tl.where(block < turn, shared_from, own_from) + place)[:, None] * WIDTH
+        there = place[:, None] < count
+        p1 = tl.load(keys + begin + half[None, :], there, other=0.0)  # (BLOCK, HALF)
+        p2 = tl.load(keys + begin + HALF + half[None, :], there, other=0.0)
+        past = tl.load(values + begin + whole[None, :], there, other=0.0)  # (BLOCK, WIDTH)
+        score = tl.dot(q1, tl.trans(p1), input_precision="ieee")  # (PADDED, BLOCK)
+        score = tl.dot(q2, tl.trans(p2), score, input_precision="ieee") * scale
         score = tl.where(place[None, :] < count, score, -1.0e30)
         now = tl.maximum(highest, tl.max(score, 1))
         weight = tl.exp(score - now[:, None])
         shrink = tl.exp(highest - now)
         total = total * shrink + tl.sum(weight, 1)
-        result = result * shrink[:, None] + tl.dot(weight.to(v.dtype), v, input_precision="ieee")
+        result = result * shrink[:, None] + tl.dot(weight.to(past.dtype), past, input_precision="ieee")
         highest = now
-    result = result / tl.maximum(total, 1e-30)[:, None]
-    tl.store(out + (row * KV_HEADS * GROUP + kv * GROUP + member) * WIDTH + at, result, inside)
+    at_out = out + (row * KV_HEADS * GROUP + kv * GROUP + member) * WIDTH + whole[None, :]
+    tl.store(at_out, result / total[:, None], (member < GROUP) & (whole[None, :] < WIDTH))
 
 
 @triton.jit(do_not_specialize=["end_count", "capacity"])
@@ -246,7 +255,7 @@ def _pick(
         which = tl.zeros((LANES,), tl.int32)
         logit = tl.zeros((LANES,), tl.float32)
         for start in range(0, vocabulary, 4 * LANES):
-            u0, u1, u2, u3 = tl.rand4x(key, start // 4 + lane)
+            u0, u1, u2, u3 = tl.rand4x(key, start // 4 + lane, n_rounds=7)  # the fewest that pass every test
             for quarter in tl.static_range(4):
                 u = u0 if quarter == 0 else u1 if quarter == 1 else u2 if quarter == 2 else u3
                 at = start + quarter * LANES + lane

@@ -52,16 +52,16 @@ class Rows:
     seed = property(lambda self: self.state[7])
 
 
-def store(keys: torch.Tensor, values: torch.Tensor, pools: Pools, layer: int, rows: Rows) -> None:
-    """Put the newest token's key and value into each row's slot. keys, values (n, kv_heads, 1, head_dim)"""
+def attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, _: None, pools: Pools, layer: int, rows: Rows, scale: float
+) -> torch.Tensor:
+    """Store the newest key and value of each row, and attend to them, to the row's own before and to its prompt's.
+
+    q (n, heads, 1, head_dim), k and v (n, kv_heads, 1, head_dim) -> (n, 1, heads, head_dim)
+    """
     live = (rows.done == 0).nonzero()[:, 0]
-    slot, length = rows.slot[live], rows.length[live]
-    pools.own_keys[layer][slot, :, length] = keys[live, :, 0]
-    pools.own_values[layer][slot, :, length] = values[live, :, 0]
-
-
-def attend(q: torch.Tensor, pools: Pools, layer: int, rows: Rows, scale: float) -> torch.Tensor:
-    """One query a row over its prompt's keys and its own. q (n, heads, 1, head_dim) -> (n, 1, heads, head_dim)"""
+    pools.own_keys[layer][rows.slot[live], :, rows.length[live]] = k[live, :, 0]
+    pools.own_values[layer][rows.slot[live], :, rows.length[live]] = v[live, :, 0]
     keys = torch.cat([pools.shared_keys[layer][rows.prefix], pools.own_keys[layer][rows.slot]], 2)
     values = torch.cat([pools.shared_values[layer][rows.prefix], pools.own_values[layer][rows.slot]], 2)
     shared = torch.arange(pools.shared_keys[layer].shape[2], device=q.device) < rows.prefix_length[:, None]

@@ -73,7 +73,7 @@ class Shadow:
 
     def hidden(self, ids: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
         """(n, t, hidden); `cache` gets the keys and values."""
-        with self._rotating():
+        with self._rotating(cache):
             output = self.model.get_decoder()(
                 input_ids=ids, position_ids=positions, past_key_values=cache, use_cache=True
             )
@@ -89,18 +89,31 @@ class Shadow:
                 _join([children[name] for name in ("q_proj", "k_proj", "v_proj")])
             if {"gate_proj", "up_proj", "down_proj"} <= children.keys():
                 _replace(module, _mlp(module, children, kernels.silu_times))
-            if hasattr(module, "variance_epsilon"):
-                _replace(module, lambda x, m=module: kernels.rms_norm(x, m.weight, m.variance_epsilon))
+        self._fuse_norms(kernels.rms_norm)
         self.rotary = _rotary(self.model, kernels.rotate)
 
+    def _fuse_norms(self, rms_norm: Callable[..., torch.Tensor]) -> None:
+        """If all norms are RMS norms, what flows between the layers can be float32, as it is in training."""
+        norms = [module for name, module in self.model.named_modules() if name.endswith("norm")]
+        dtype = self.model.dtype
+
+        def fused(module: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+            return lambda x: rms_norm(x, module.weight, module.variance_epsilon, dtype)
+
+        if all(hasattr(norm, "variance_epsilon") and _replace(norm, fused(norm)) for norm in norms):
+            for norm in norms:
+                norm.weight.data = norm.weight.data.float()
+            embed = self.model.get_input_embeddings()
+            embed.forward = lambda ids: functional.embedding(ids, embed.weight).float()
+
     @contextlib.contextmanager
-    def _rotating(self) -> Iterator[None]:
-        """Our rotary kernel in the place of the function that the model's file has for it."""
+    def _rotating(self, cache: Any) -> Iterator[None]:
+        """Our rotation in the place of the function that the model's file has for it; a cache may do it later."""
         if self.rotary is None:
             yield
             return
         place, own, ours = self.rotary
-        place.apply_rotary_pos_emb = ours
+        place.apply_rotary_pos_emb = getattr(cache, "rotate", ours)
         try:
             yield
         finally:
@@ -188,17 +201,19 @@ def _mlp(module: Any, children: dict[str, Any], silu_times: Callable[[torch.Tens
     return lambda x: down(silu_times(functional.linear(x, weight)))
 
 
-def _replace(module: Any, ours: Any) -> None:
+def _replace(module: Any, ours: Any) -> bool:
     """Let `module` do what `ours` does, if that is the same."""
     if ours is None:
-        return
+        return False
     weight = next(module.parameters())
     generator = torch.Generator(weight.device).manual_seed(0)
     x = torch.randn(3, 5, weight.shape[-1], device=weight.device, generator=generator).to(weight.dtype)
     wanted = module.forward(x)
     tolerance = 1e-4 if weight.dtype == torch.float32 else 2e-2
-    if torch.linalg.vector_norm((ours(x) - wanted).float()) <= tolerance * torch.linalg.vector_norm(wanted.float()):
-        module.forward = ours
+    if torch.linalg.vector_norm((ours(x) - wanted).float()) > tolerance * torch.linalg.vector_norm(wanted.float()):
+        return False
+    module.forward = ours
+    return True
 
 
 def _rotary(model: Any, ours: Callable[..., Any]) -> tuple[Any, Any, Any] | None:
