@@ -75,8 +75,7 @@ def attend(
         scale, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), cos.stride(0),
         shared.shape[2], own.shape[2], shared.numel(),
         KV_HEADS=kv_heads, GROUP=group, PADDED=max(16, triton.next_power_of_2(group)), HALF=width // 2,
-        ROTATE=angles is not None, BLOCK=64 if width <= 128 and q.element_size() == 2 else 32,
-        num_warps=4, num_stages=3 if width <= 128 else 2,
+        ROTATE=angles is not None, BLOCK=32, num_warps=1 if width <= 64 else 2, num_stages=3,
     )  # fmt: skip
     return out
 

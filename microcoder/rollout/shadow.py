@@ -160,8 +160,8 @@ def refuse(config: Any) -> None:
     if not hasattr(config, "num_key_value_heads") or getattr(config, "is_encoder_decoder", False):
         raise NotCapturable("it is not a decoder with key-value heads")
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    if width & (width - 1) or not 16 <= width <= 256:
-        raise NotCapturable(f"its heads are {width} wide, and the kernels need a power of two from 16 to 256")
+    if width & (width - 1) or not 32 <= width <= 256:
+        raise NotCapturable(f"its heads are {width} wide, and the kernels need a power of two from 32 to 256")
     scaling = getattr(config, "rope_scaling", None) or getattr(config, "rope_parameters", None) or {}
     if scaling.get("rope_type", "default") in ("dynamic", "longrope"):
         raise NotCapturable("its rotary frequencies change with the length of the text")
