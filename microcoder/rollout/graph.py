@@ -329,7 +329,7 @@ class _Run:
             return _Look(list(self.owners), state.clone(), None, bool(self.waiting), CHUNK * self.size)
         host = torch.empty(state.shape, dtype=state.dtype, pin_memory=True)
         host.copy_(state, non_blocking=True)
-        event = torch.cuda.Event()
+        event = torch.cuda.Event(blocking=True)  # waiting for it leaves the core to the judge
         event.record()
         return _Look(list(self.owners), host, event, bool(self.waiting), CHUNK * self.size)
 
