@@ -4,7 +4,7 @@
 `toml` the way back: `to_toml` writes a file that `load` accepts.
 """
 
-from .loading import SETTING, ConfigError, load, parse_setting, settings
+from .loading import SETTING, ConfigError, load, load_as, parse_setting, settings
 from .presets import ABOUT, PRESETS
 from .sections import (
     Config,
@@ -13,6 +13,7 @@ from .sections import (
     JudgeConfig,
     ModelConfig,
     RolloutConfig,
+    Section,
     StageConfig,
     TrainConfig,
     usable_cores,
@@ -30,10 +31,12 @@ __all__ = [
     "JudgeConfig",
     "ModelConfig",
     "RolloutConfig",
+    "Section",
     "StageConfig",
     "TrainConfig",
     "expected",
     "load",
+    "load_as",
     "parse_setting",
     "settings",
     "to_toml",

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -21,6 +21,7 @@ from .presets import PRESETS
 from .sections import Config
 from .toml import expected, fields_of, toml_value
 
+Settings = TypeVar("Settings", bound=BaseModel)
 SETTING = re.compile(r"([\w-]+(?:\.[\w-]+)*)=(.*)", re.DOTALL)
 
 
@@ -30,36 +31,43 @@ class ConfigError(ValueError):
 
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Config:
     """The defaults, then the file, then each `section.key=value`."""
-    data: dict[str, Any] = _with_preset({"grpo": {"preset": Config().grpo.preset}})
+    return load_as(Config, path, overrides, _with_preset({"grpo": {"preset": Config().grpo.preset}}))
+
+
+def load_as(
+    model: type[Settings], path: str | Path | None, overrides: Sequence[str] = (), defaults: dict[str, Any] | None = None
+) -> Settings:
+    """The same for settings of another kind."""
+    data: dict[str, Any] = defaults or {}
     origin: dict[tuple[str, ...], str] = {}  # where each value came from, for the messages
     if path is not None:
         layer = _read(Path(path))
-        origin = dict.fromkeys(_check_keys(Config, layer, (), str(path)), f"{path}: ")
+        origin = dict.fromkeys(_check_keys(model, layer, (), str(path)), f"{path}: ")
         _merge(data, _with_preset(layer))
     layer = {}
     for text in overrides:
-        keys, value = parse_setting(text)
+        keys, value = parse_setting(text, model)
         for key in reversed(keys):
             value = {key: value}
-        origin |= dict.fromkeys(_check_keys(Config, value, (), text), "")
+        origin |= dict.fromkeys(_check_keys(model, value, (), text), "")
         _merge(layer, value)
     _merge(data, _with_preset(layer))
     try:
-        return Config.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as failure:
         places = [error["loc"] for error in failure.errors()]  # a union's places go deeper than the key
     wrong = [keys for keys in origin if any(keys == place[: len(keys)] for place in places)]
-    raise ConfigError("\n".join(_complaint(data, keys, origin[keys]) for keys in wrong))
+    raise ConfigError("\n".join(_complaint(model, data, keys, origin[keys]) for keys in wrong))
 
 
-def parse_setting(text: str) -> tuple[tuple[str, ...], Any]:
+def parse_setting(text: str, model: type[BaseModel] = Config) -> tuple[tuple[str, ...], Any]:
     """`judge.workers=4` -> (("judge", "workers"), 4): the value is TOML, or text where it is not TOML."""
     match = SETTING.fullmatch(text)
     if match is None:
         raise ConfigError(f"{text!r} is not a setting; write section.key=value, such as judge.workers=4")
     keys = tuple(match[1].split("."))
     if len(keys) == 1:
-        found = [f"{section}.{text}" for section, field in Config.model_fields.items() if keys[0] in fields_of(field)]
+        found = [f"{section}.{text}" for section, field in model.model_fields.items() if keys[0] in fields_of(field)]
         raise ConfigError(f"{text!r} names no section; write {found[0] if found else 'section.key=value'}")
     try:
         parsed = tomllib.loads(f"value = {match[2]}")
@@ -125,9 +133,9 @@ def _merge(data: dict[str, Any], more: dict[str, Any]) -> None:
             data[key] = value
 
 
-def _complaint(data: dict[str, Any], keys: tuple[str, ...], source: str) -> str:
+def _complaint(model: type[BaseModel], data: dict[str, Any], keys: tuple[str, ...], source: str) -> str:
     value: Any = data
-    field = Config.model_fields[keys[0]]
+    field = model.model_fields[keys[0]]
     for depth, key in enumerate(keys):
         value = value[key]
         field = fields_of(field)[key] if depth else field

@@ -1,0 +1,1 @@
+"""MicroCoder-Dataset: collect, process, filter, verify."""

@@ -1,0 +1,121 @@
+"""A step's folder: numbered parts of kept and dropped records, each complete or not there at all.
+
+    filter/2-duplicates/
+      step.json            what made it: a digest of the settings and of everything before
+      kept/00003.jsonl.gz      {"problem": {...}, "notes": {...}} a line
+      dropped/00003.jsonl.gz   the same with "reason" and "detail"
+      done.json            counts by reason, seconds; written last
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .record import Dropped, Record
+
+SIZE = 500  # records in a part: the unit of work, of resuming, and of memory
+Loss = tuple[Record, Dropped]
+
+
+@dataclass
+class Counts:
+    """What became of a part, or of all of them."""
+
+    kept: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)  # by reason
+
+    def add(self, other: Counts) -> None:
+        self.kept += other.kept
+        self.dropped += other.dropped
+
+    @property
+    def seen(self) -> int:
+        return self.kept + self.dropped.total()
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    for line in _lines(path):
+        yield Record.from_dict(line)
+
+
+def read_losses(path: Path) -> Iterator[Loss]:
+    for line in _lines(path):
+        yield Record.from_dict(line), Dropped(line["reason"], line["detail"])
+
+
+def kept_parts(folder: Path) -> list[Path]:
+    return sorted((folder / "kept").glob("*.jsonl.gz"))
+
+
+def write_part(folder: Path, name: str, results: Iterable[Record | Loss]) -> Counts:
+    """Both files of a part; the kept one appears last, and says that the part is complete."""
+    counts = Counts()
+    paths = {kind: folder / kind / f"{name}.jsonl.gz" for kind in ("dropped", "kept")}
+    files = {}
+    for kind, path in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files[kind] = gzip.open(_unfinished(path), "wt", compresslevel=1, encoding="utf-8")
+    try:
+        for result in results:
+            if isinstance(result, Record):
+                counts.kept += 1
+                _write(files["kept"], result.to_dict())
+            else:
+                record, loss = result
+                counts.dropped[loss.reason] += 1
+                _write(files["dropped"], {**record.to_dict(), "reason": loss.reason, "detail": loss.detail})
+    finally:
+        for file in files.values():
+            file.close()
+    for path in paths.values():
+        os.replace(_unfinished(path), path)
+    return counts
+
+
+def count_part(folder: Path, name: str) -> Counts | None:
+    """Of a part that is complete; None where it has to be made."""
+    kept = folder / "kept" / f"{name}.jsonl.gz"
+    if not kept.exists():
+        return None
+    reasons = Counter(line["reason"] for line in _lines(folder / "dropped" / f"{name}.jsonl.gz"))
+    return Counts(sum(1 for _ in gzip.open(kept, "rb")), reasons)
+
+
+def begin(folder: Path, digest: str) -> dict[str, Any] | None:
+    """Make the folder ready for a step with this digest, without what another one left. Its done.json, if done."""
+    marker = folder / "step.json"
+    if not marker.exists() or json.loads(marker.read_text())["digest"] != digest:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_json(marker, {"digest": digest})
+    done = folder / "done.json"
+    return json.loads(done.read_text()) if done.exists() else None
+
+
+def write_json(path: Path, data: Any) -> None:
+    part = _unfinished(path)
+    part.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def _write(file: Any, data: dict[str, Any]) -> None:
+    # surrogates that a broken source left behind cannot be UTF-8; as escapes they survive until a step looks at them
+    file.write(json.dumps(data, ensure_ascii=True) + "\n")
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
