@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -57,14 +56,37 @@ def run(
 ) -> list[Path]:
     """All steps from the parts `first`, which `digest` stands for. Returns the parts of the last one."""
     parts = first
-    for step in steps:
-        digest = chained(digest, step)
-        parts = run_step(out / step.folder, step, parts, digest, workers, observer)
+    with Cores(workers) as cores:
+        for step in steps:
+            digest = chained(digest, step)
+            parts = run_step(out / step.folder, step, parts, digest, cores, observer)
     return parts
 
 
+class Cores:
+    """Worker processes that all steps share; none are started for a single part."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.pool: ProcessPoolExecutor | None = None
+
+    def map(self, function: Callable[..., Any], items: list[Any]) -> Iterable[Any]:
+        """The results in order, as they come."""
+        if self.count < 2 or len(items) < 2:
+            return map(function, items)
+        self.pool = self.pool or ProcessPoolExecutor(self.count, get_context("spawn"))
+        return self.pool.map(function, items)
+
+    def __enter__(self) -> Cores:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+
 def run_step(
-    folder: Path, step: Step, parts: list[Path], digest: str, workers: int, observer: Observer
+    folder: Path, step: Step, parts: list[Path], digest: str, cores: Cores, observer: Observer
 ) -> list[Path]:
     """One step. What it left complete before stays; returns its kept parts."""
     finished = begin(folder, digest)
@@ -77,7 +99,7 @@ def run_step(
     if step.prepare is not None:
         options |= step.prepare(parts, **options)
     total = Counts()
-    for counts in _results(folder, step, options, parts, workers):
+    for counts in _results(folder, step, options, parts, cores):
         total.add(counts)
         observer.part(counts)
     seconds = time.monotonic() - started
@@ -93,7 +115,7 @@ def chained(before: str, step: Step) -> str:
 
 
 def _results(
-    folder: Path, step: Step, options: dict[str, Any], parts: list[Path], workers: int
+    folder: Path, step: Step, options: dict[str, Any], parts: list[Path], cores: Cores
 ) -> Iterator[Counts]:
     if step.stream is not None:
         with step.stream(**options) as stream:
@@ -101,26 +123,21 @@ def _results(
                 name = _name(part)
                 yield count_part(folder, name) or write_part(folder, name, stream(read_records(part)))
         return
-    with ExitStack() as stack:
-        spread: Callable[..., Iterable[Any]] = map
-        if workers > 1 and len(parts) > 1:
-            pool = stack.enter_context(ProcessPoolExecutor(workers, get_context("spawn")))
-            spread = pool.map
-        if step.each is not None:
-            yield from spread(partial(each_part, folder, step.each, options), parts)
-            return
-        assert step.work is not None and step.decide is not None
-        decide = step.decide(**options)
-        for part, payloads in zip(parts, spread(partial(work_part, step.work, options), parts), strict=True):
-            name = _name(part)
-            before = count_part(folder, name)
-            results = _decided(read_records(part), payloads, decide)
-            if before is None:
-                yield write_part(folder, name, results)
-            else:  # it was decided already; deciding again brings the memory of it back
-                for _ in results:
-                    pass
-                yield before
+    if step.each is not None:
+        yield from cores.map(partial(each_part, folder, step.each, options), parts)
+        return
+    assert step.work is not None and step.decide is not None
+    decide = step.decide(**options)
+    for part, payloads in zip(parts, cores.map(partial(work_part, step.work, options), parts), strict=True):
+        name = _name(part)
+        before = count_part(folder, name)
+        results = _decided(read_records(part), payloads, decide)
+        if before is None:
+            yield write_part(folder, name, results)
+        else:  # it was decided already; deciding again brings the memory of it back
+            for _ in results:
+                pass
+            yield before
 
 
 def each_part(folder: Path, function: Each, options: dict[str, Any], part: Path) -> Counts:

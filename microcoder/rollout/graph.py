@@ -132,8 +132,8 @@ class GraphSampler:
         longest = -(-max(max(map(len, prompts), default=1), 2) // 64) * 64
         limit = max(room.limit, sampling.limit)
         longest = max(room.longest, longest)
-        slots = self._slots(count, sampling.samples, limit + longest)
-        slots, shared = max(room.slots, slots), max(room.prompts, min(count, slots + AHEAD))
+        slots = self._slots(max(room.slots, count * sampling.samples), limit + longest)
+        shared = min(max(room.prompts, count), slots + AHEAD)
         if (slots, limit, shared, longest) == (room.slots, room.limit, room.prompts, room.longest):
             return
         self.room = room = _Room(slots, limit, shared, longest)
@@ -143,9 +143,9 @@ class GraphSampler:
         options = {"device": self.device, "dtype": self.dtype}
         room.pools = Pools.make(self.layers, self.heads, self.width, (shared, longest), (slots, limit), **options)
 
-    def _slots(self, prompts: int, samples: int, tokens: int) -> int:
-        """As many as are asked for and the memory has room for."""
-        wanted = max(1, min(self.batch, prompts * samples))
+    def _slots(self, wanted: int, tokens: int) -> int:
+        """As many as are asked for and the memory has room for, at so many tokens each."""
+        wanted = max(1, min(self.batch, wanted))
         if not self.cuda:
             return wanted
         size = 2 * self.layers * self.heads * self.width * torch.finfo(self.dtype).bits // 8 * tokens

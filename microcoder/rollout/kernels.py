@@ -1,7 +1,7 @@
 """The decode step's kernels, in Triton: what would be many small launches and passes over memory is one of each.
 
-`attend` and `pick` have plain counterparts in `plain.py`, which say the same in a few lines of torch. Where a score must
-not count it is -1e30, not -inf, whose differences are no numbers.
+`attend` and `pick` have plain counterparts in `plain.py`, which say the same in a few lines of torch. Where a score
+must not count it is -1e30, not -inf, whose differences are no numbers.
 """
 
 from __future__ import annotations

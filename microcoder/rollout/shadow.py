@@ -125,7 +125,7 @@ def weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
     plain = model.get_base_model() if hasattr(model, "get_base_model") else model
     modules = dict(plain.named_modules())
     for name, weight in plain.named_parameters():
-        if ".lora_" in name:
+        if ".lora_" in name and ".lora_magnitude" not in name:  # which is DoRA's, and more than a sum
             continue
         owner, _, last = name.rpartition(".")
         layer = modules.get(owner.removesuffix(".base_layer"))

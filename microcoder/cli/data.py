@@ -1,0 +1,109 @@
+"""`microcoder data`: problems from many places into a training set; what was dropped, to read; a report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import Refused
+
+if TYPE_CHECKING:
+    from ..data.parts import Counts
+
+SHOWN = 5
+STAGES = ("collect", "process", "filter", "verify")
+
+
+@click.group("data")
+def command() -> None:
+    """Collect, process, filter and verify problems to train on."""
+
+
+@command.command("run")
+@click.argument("config", type=click.Path())
+@click.argument("settings", nargs=-1)
+@click.option("--only", type=click.Choice(STAGES), help="Run this stage; those before it must be done.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many problems of each source, to try things.")
+def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None) -> None:
+    """Make a data set as the file CONFIG says. Typed again, it goes on where it was stopped."""
+    from ..config import ConfigError, load_as, to_toml
+    from ..data.making import NotReady, make
+    from ..data.settings import Pipeline
+    from ..data.sources import SourceError
+
+    changes = [*settings, *([f"collect.limit={limit}"] if limit else [])]
+    try:
+        wanted = load_as(Pipeline, config, changes)
+        if not wanted.collect.sources:
+            raise Refused(f"{config} names no sources; add some:\n[[collect.sources]]\npath = \"mbpp.jsonl\"")
+        made = make(wanted, Told(), only=only, text=to_toml(wanted, comments=False))
+    except (ConfigError, NotReady, SourceError) as error:
+        raise Refused(str(error)) from None
+    out = Path(wanted.output.folder)
+    if made is not None:
+        click.echo(f"{sum(made.values()):,} problems in {out / 'dataset'}; where to look next:")
+        click.echo(f"  the report  {out / 'report.html'}")
+        click.echo(f"  the drops   microcoder data show {out} --dropped near_duplicate")
+        click.echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
+
+
+@command.command("show")
+@click.argument("out", type=click.Path(exists=True, file_okay=False))
+@click.option("--dropped", metavar="REASON", help="Problems that were dropped for this reason.")
+@click.option("--step", metavar="STEP", help="Of this step, such as filter/2-duplicates; else the last that fits.")
+@click.option("--id", "ident", metavar="ID", help="One problem, wherever it went.")
+@click.option("-n", "count", type=click.IntRange(min=1), default=SHOWN, help=f"At most so many; {SHOWN} if not given.")
+def show(out: str, dropped: str | None, step: str | None, ident: str | None, count: int) -> None:
+    """Print problems that a run has kept or dropped, and why."""
+    from ..data.looking import Nothing, found
+
+    try:
+        items = found(Path(out), dropped, step, ident, count)
+    except Nothing as error:
+        raise Refused(str(error)) from None
+    for item in items:
+        click.echo(item)
+
+
+@command.command("report")
+@click.argument("out", type=click.Path(exists=True, file_okay=False))
+@click.option("-o", "target", type=click.Path(), help="Where to; OUT/report.html if not given.")
+def report(out: str, target: str | None) -> None:
+    """Write the report of a run as a page."""
+    from ..data.report import page
+
+    try:
+        text = page(Path(out))
+    except FileNotFoundError as error:
+        raise Refused(str(error)) from None
+    path = Path(target) if target else Path(out) / "report.html"
+    path.write_text(text, encoding="utf-8")
+    click.echo(path)
+
+
+class Told:
+    """A line for each step as it ends, and now and then one on the way."""
+
+    EVERY_S = 10.0
+
+    def step(self, name: str, parts: int) -> None:
+        self.name, self.parts, self.seen, self.count = name, parts, 0, 0
+        self.printed = time.monotonic()
+
+    def part(self, counts: Counts) -> None:
+        self.seen += counts.seen
+        self.count += 1
+        if time.monotonic() - self.printed > self.EVERY_S:
+            self.printed = time.monotonic()
+            click.echo(f"{self.name}: {self.seen:,} problems, part {self.count} of {self.parts}", err=True)
+
+    def done(self, name: str, counts: Counts, seconds: float, again: bool) -> None:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts.dropped.most_common())
+        lost = f"; dropped: {reasons}" if reasons else ""
+        how = "done before" if again else f"{seconds:.1f} s"
+        click.echo(f"{name}: {counts.kept:,} of {counts.seen:,} kept ({how}){lost}", err=True)
+
+

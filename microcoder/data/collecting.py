@@ -1,0 +1,124 @@
+"""Collect: every source into parts, side by side; a source that was read before is not read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from ..schema import Problem
+from .parts import SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
+from .pipeline import Observer, from_json, to_json
+from .record import Dropped, Record
+from .settings import Source
+from .sources import SourceError, Unreadable, collect, detect
+
+NAME = "collect/1-read"
+NUMBER = re.compile(r"(\d+)(?:#\d+)?$")
+
+
+def collect_all(
+    out: Path, sources: list[Source], limit: int, workers: int, observer: Observer
+) -> tuple[list[Path], str]:
+    """(the parts, a digest of what they were made of). Rows that cannot be read are drops with their reason."""
+    named = [(source, layout_of(source)) for source in sources]
+    digest = digest_of(sources, limit)
+    folder = out / NAME
+    finished = begin(folder, digest)
+    if finished is not None:
+        observer.done(NAME, from_json(finished), finished["seconds"], again=True)
+        return kept_parts(folder), digest
+    started = time.monotonic()
+    observer.step(NAME, len(named))
+    total = Counts()
+    jobs = [(n, source.model_dump(), layout) for n, (source, layout) in enumerate(named)]
+    work = partial(collect_one, folder, limit)
+    with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn")) as pool:
+        for counts in pool.map(work, jobs):
+            total.add(counts)
+            observer.part(counts)
+    seconds = time.monotonic() - started
+    write_json(folder / "done.json", {**to_json(total), "seconds": round(seconds, 2), "digest": digest})
+    observer.done(NAME, total, seconds, again=False)
+    return kept_parts(folder), digest
+
+
+def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) -> Counts:
+    """One source, in a worker process, part by part; parts that are there already are only counted."""
+    number, settings, layout = job
+    found = read(Source(**settings), layout, limit)
+    total = Counts()
+    for part in range(1 << 30):
+        chunk = list(islice(found, SIZE))
+        if not chunk:
+            break
+        name = f"{number:02}-{part:05}"
+        total.add(count_part(folder, name) or write_part(folder, name, chunk))
+    return total
+
+
+def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]:
+    """All records of a source, and what of it is no record."""
+    wanted, taken = ranges(source.ids), 0
+    for found in collect(layout, source.path, mapping=source.mapping or None, source=source.name):
+        if limit and taken >= limit:
+            return
+        if isinstance(found, Unreadable):
+            yield Record(Problem(found.where)), Dropped(found.reason, found.detail)
+            continue
+        found.problem.licence = found.problem.licence or source.licence
+        if wanted and not within(found.problem.id, wanted):
+            yield found, Dropped("outside_ids", f"its id is not among {source.ids}")
+        else:
+            taken += 1
+            yield found
+
+
+def layout_of(source: Source) -> str:
+    if source.read != "auto":
+        return source.read
+    try:
+        layout = detect(source.path)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{source.path} cannot be read: {error}") from None
+    if layout is None:
+        raise SourceError(
+            f"{source.path} has none of the known layouts; name one (read = \"apps\"), or say what its columns are: "
+            'read = "generic", mapping = {id = "name", statement = "question", tests = "cases"}'
+        )
+    return layout
+
+
+def ranges(text: str) -> list[range]:
+    """"11-510, 600" -> numbers; ends are included."""
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
+        if match is None:
+            raise SourceError(f"ids = {text!r} is no list of numbers; write such as ids = \"601-974\"")
+        found.append(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return found
+
+
+def within(ident: str, wanted: list[range]) -> bool:
+    match = NUMBER.search(ident)
+    return match is not None and any(int(match[1]) in each for each in wanted)
+
+
+def digest_of(sources: list[Source], limit: int) -> str:
+    """Changes when a setting or a file does."""
+    stamps = []
+    for source in sources:
+        path = Path(source.path)
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        stamps.append([(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()])
+    text = json.dumps([[source.model_dump() for source in sources], limit, stamps], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

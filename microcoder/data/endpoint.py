@@ -1,0 +1,171 @@
+"""Questions to a language model behind any OpenAI-compatible address, each asked once.
+
+    endpoint = Endpoint("http://localhost:8000/v1", "qwen3-8b", key_env="", cache=Path("cache"))
+    answer = endpoint.ask([{"role": "user", "content": "..."}])
+
+An answer is kept in a file of its own, named by a digest of everything that was asked, and written under another name
+first: a killed run has lost nothing that was answered, and processes may share the folder. `key` tells apart questions
+that are alike but shall be answered anew, such as the second of three opinions.
+
+What may pass is tried again with growing pauses: no connection, a timeout, 408, 409, 429 (after the time that the
+server asks for), 5xx, and an answer that is not of the protocol. An endpoint that cannot be used is an EndpointError;
+a question that it will not answer is a NoAnswer, which a caller can take for a fact about one problem.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+Message = dict[str, str]
+
+
+class EndpointError(Exception):
+    """The endpoint cannot be used; the message says what to change."""
+
+
+class NoAnswer(EndpointError):
+    """The endpoint works, but gives no whole answer to this question."""
+
+
+class Endpoint:
+    """A model at an address. Threads may share it, and it can be sent to other processes.
+
+    key_env        the environment variable that holds the key; "" where none is needed
+    cache          a folder for answers; None: every question is asked
+    timeout_s      for one attempt
+    max_retries    further attempts
+    concurrency    questions of this process under way at a time
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        key_env: str = "OPENAI_API_KEY",
+        cache: Path | None = None,
+        timeout_s: float = 120.0,
+        max_retries: int = 5,
+        concurrency: int = 8,
+    ) -> None:
+        self.base_url, self.model, self.key_env = base_url, model, key_env
+        self.cache = None if cache is None else Path(cache)
+        self.timeout_s, self.max_retries, self.concurrency = timeout_s, max_retries, concurrency
+        self._start()
+
+    def _start(self) -> None:
+        self._room = threading.BoundedSemaphore(self.concurrency)
+        self._lock = threading.Lock()
+        self._made: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without locks, connections and the key, which the other process reads from its own environment."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start()
+
+    def ask(self, messages: list[Message], *, key: str = "", temperature: float = 0.0, max_tokens: int = 4096) -> str:
+        """The answer, from the cache if it was given before."""
+        question = {
+            "base_url": self.base_url, "model": self.model, "messages": messages, "key": key,
+            "temperature": temperature, "max_tokens": max_tokens,
+        }  # fmt: skip
+        digest = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
+        kept = None if self.cache is None else self.cache / digest[:2] / f"{digest}.json"
+        if kept is not None and (known := _read(kept)) is not None:
+            return known
+        with self._room:
+            answer = self._ask(messages, temperature, max_tokens)
+        if kept is not None:
+            _write(kept, answer)
+        return answer
+
+    def _ask(self, messages: list[Message], temperature: float, max_tokens: int) -> str:
+        client, openai = self._client()
+        for attempt in range(self.max_retries + 1):
+            if attempt:
+                time.sleep(min(0.5 * 2 ** (attempt - 1), 8.0))
+            try:
+                reply = client.chat.completions.create(
+                    model=self.model, messages=messages, temperature=temperature, max_tokens=max_tokens
+                )
+            except openai.OpenAIError as error:  # tried again by the client, where that can help
+                raise self._explained(error) from None
+            except ValueError:  # not JSON
+                continue
+            try:
+                choice = reply.choices[0]
+                text, why, refusal = choice.message.content, choice.finish_reason, choice.message.refusal
+            except (AttributeError, IndexError, TypeError):  # JSON, but no completion
+                continue
+            if why == "length":
+                raise NoAnswer(f"{self} did not come to an end within max_tokens={max_tokens}; allow more")
+            if not isinstance(text, str) or not text.strip():
+                raise NoAnswer(f"{self} gave an empty answer ({refusal or why})")
+            return text
+        raise EndpointError(f"{self} answers, but not as chat completions do; is base_url right? Mostly it ends in /v1")
+
+    def _client(self) -> Any:
+        """(client, the package), made when first needed."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    def _make(self) -> Any:
+        try:
+            import openai
+        except ImportError:
+            raise EndpointError("asking a model needs the openai package: pip install 'microcoder[data]'") from None
+        key = os.environ.get(self.key_env) if self.key_env else "none"
+        if not key:
+            raise EndpointError(
+                f"the environment variable {self.key_env} holds no key for {self.base_url}; set it, name another one "
+                'as key_env, or say key_env = "" if that endpoint needs none'
+            )
+        retries = self.max_retries
+        return openai.OpenAI(base_url=self.base_url, api_key=key, timeout=self.timeout_s, max_retries=retries), openai
+
+    def _explained(self, error: Exception) -> EndpointError:
+        status, said = getattr(error, "status_code", None), " ".join(str(error).split())[:300]
+        if status in (400, 413, 422):
+            return NoAnswer(f"{self} will not answer this ({said})")
+        if status in (401, 403):
+            return EndpointError(f"{self} refuses the key in {self.key_env or '(key_env is empty)'} ({said})")
+        if status == 404:
+            return EndpointError(f"{self} is not there ({said}); see base_url, which mostly ends in /v1, and model")
+        tries = f"after {self.max_retries + 1} attempts"
+        if status == 429:
+            return EndpointError(f"{self} is asked too much, {tries} ({said}); lower concurrency, or go on later")
+        if status is not None:
+            return EndpointError(f"{self} fails, {tries} ({said})")
+        return EndpointError(f"{self} cannot be reached, {tries} ({said}); see base_url and timeout_s")
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.base_url}"
+
+
+def _read(path: Path) -> str | None:
+    """The answer kept there; None if there is none that can be read."""
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))["answer"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return answer if isinstance(answer, str) else None
+
+
+def _write(path: Path, answer: str) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps({"answer": answer}), encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        raise EndpointError(f"no answer can be kept in {path.parent} ({error.strerror}); name another cache") from None

@@ -1,0 +1,100 @@
+"""Decontamination: does a problem overlap with one that models are to be evaluated on?
+
+`overlap` is the share of a statement's distinct 16-grams of words that occur in one evaluation problem, or the share of
+that problem's 16-grams that occur in the statement, whichever is more: the first finds a copy in a short candidate,
+the second a short evaluation problem inside a long candidate. 0.22 or more is contaminated, as in the paper.
+
+1. A statement of fewer than 16 words is one gram, all of it: it overlaps only with the very same words. "Write a
+   function to find the sum of squares" inside a longer sentence is another problem.
+2. 16-grams that more than `common` evaluation problems share are boilerplate ("print one integer, the answer modulo...")
+   and count for nothing, on either side.
+3. One shared gram is a turn of phrase: two distinct ones at least, unless the candidate or the problem has but one.
+4. What 16-grams cannot see (renamed variables, other words, a translation) the signatures of `duplicates` can.
+
+Reasons: `contaminated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...schema import Problem
+from ..record import Dropped, Record
+from .duplicates import Index, signature
+from .sketch import Array, grams
+from .text import words
+
+LENGTH = 16
+
+
+class Match(NamedTuple):
+    id: str
+    overlap: float  # of 16-grams, or the similarity of what they match by
+    by: str  # "16-grams", "exact", "text", "tests" or "solution"
+
+
+class EvaluationSet:
+    """Evaluation problems to compare with: 12 bytes for each 16-gram, 1 KB for each problem. Can be pickled."""
+
+    def __init__(self, grams: Array, owners: Array, sizes: Array, common: Array, index: Index) -> None:
+        self._grams, self._owners = grams, owners  # (n,) sorted, and whose each one is
+        self._sizes = sizes  # (problems,) how many 16-grams each has
+        self._common = common  # those that count for nothing
+        self._index = index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @classmethod
+    def build(cls, problems: Iterable[Problem], common: int = 4, threshold: float = 0.8) -> EvaluationSet:
+        index, every = Index(threshold), []
+        for problem in problems:
+            index.add(problem.id, signature(Record(problem)))
+            every.append(_grams(problem))
+        owners = np.repeat(np.arange(len(every), dtype=np.int32), [len(each) for each in every])
+        flat = np.concatenate([np.empty(0, np.uint64), *every])
+        values, counts = np.unique(flat, return_counts=True)
+        boilerplate = values[counts > common]
+        kept = ~np.isin(flat, boilerplate)
+        flat, owners = flat[kept], owners[kept]
+        order = np.argsort(flat, kind="stable")
+        sizes = np.bincount(owners, minlength=len(every))
+        return cls(flat[order], owners[order], sizes, boilerplate, index)
+
+    def match(self, record: Record, overlap: float = 0.22) -> Match | None:
+        """The evaluation problem that it overlaps with the most, if that is enough; else its twin among them, if any."""
+        return self._overlapping(record.problem, overlap) or self._twin(record)
+
+    def _overlapping(self, problem: Problem, least: float) -> Match | None:
+        own = _grams(problem)
+        own = own[~np.isin(own, self._common)]
+        first, last = (np.searchsorted(self._grams, own, side) for side in ("left", "right"))
+        found = np.concatenate([self._owners[a:b] for a, b in zip(first, last, strict=True) if a < b] or [own[:0]])
+        if not len(found):
+            return None
+        owners, shared = np.unique(found.astype(np.int64), return_counts=True)
+        fewest = np.minimum(self._sizes[owners], len(own))
+        share = np.where(shared >= np.minimum(2, fewest), shared / fewest, 0.0)
+        best = int(share.argmax())
+        if share[best] < least:
+            return None
+        return Match(self._index.ids[owners[best]], round(float(share[best]), 3), "16-grams")
+
+    def _twin(self, record: Record) -> Match | None:
+        twin = self._index.match(signature(record))
+        return Match(*twin) if twin else None
+
+
+def contamination(record: Record, *, evaluation: EvaluationSet, overlap: float = 0.22) -> Record:
+    match = evaluation.match(record, overlap)
+    if match:
+        how = "overlap" if match.by == "16-grams" else f"the same {match.by}" if match.by != "exact" else "exact copy,"
+        raise Dropped("contaminated", f"{how} {match.overlap:.2f} with {match.id}")
+    return record
+
+
+def _grams(problem: Problem) -> Array:
+    return grams(words(problem.statement) if isinstance(problem.statement, str) else [], LENGTH)

@@ -1,0 +1,118 @@
+"""Is it a programming problem whose answer a judge can tell right from wrong?
+
+Precision first: a pattern asks for the request itself ("write an SQL query"), not for its subject (a problem about
+parsing HTML is a problem), and the ones for questions in words hold only where no program is asked for.
+
+A problem with more than one right answer ("print any of them") is kept: notes["many_answers"] says that its tests accept
+only one of them, unless it has a checker, or order is all that is free and its comparison is unordered.
+
+Reasons: `irrelevant` (what it is, and the words that say so), `malformed` (the statement is no text).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..record import Dropped, Record
+from .text import statement
+
+_MAKE = r"\b(?:write|create|build|develop|make|design|implement|give|provide)\b"
+_NEAR = r"[^.\n]{0,60}?"
+_START = r"(?:^|[.!?:]\s|\n)\s{0,20}(?:\d{1,2}[.)]\s{0,5})?"
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+NEVER = {  # whatever else the statement says
+    "SQL": _pattern(
+        rf"{_MAKE}{_NEAR}\b(?:my|postgre)?sql (?:query|queries|statement|solution)|\bsql schema\b"
+        r"|(?:^|\n)\s{0,20}table: \w{1,40}\s{1,20}\+-{3}"
+    ),
+    "a shell script": _pattern(
+        rf"{_MAKE}{_NEAR}\b(?:bash|shell|powershell|awk|sed) (?:script|command|one-liner|pipeline)"
+    ),
+    "a web page": _pattern(
+        rf"{_MAKE}{_NEAR}\b(?:html|css) (?:page|code|form|document|file|table|layout|stylesheet|template)"
+        r"|\b(?:create|build|develop|code) (?:an? )?(?:\w+ )?(?:web ?page|website|landing page|react component)\b"
+    ),
+    "a graphical interface": _pattern(
+        rf"{_MAKE}{_NEAR}\b(?:gui|graphical user interface|tkinter|pyqt5?|pygame|(?:desktop|mobile|android|ios) app)\b"
+    ),
+    "use of the network": _pattern(
+        r"\b(?:download|scrape|crawl|fetch)\b[^.\n]{0,40}?\b(?:from|the) (?:\w+ )?(?:url|web ?site|web ?page|internet|api)\b"
+        r"|\b(?:send|make|issue|perform) (?:an? )?(?:http|https|api|get|post) requests?\b"
+        rf"|{_MAKE}{_NEAR}\b(?:web (?:server|scraper|crawler|service)|rest api|(?:tcp|udp|chat) (?:server|client)|"
+        r"flask|django)\b"
+    ),
+    "an essay": _pattern(
+        r"\bwrite (?:me )?(?:an? )(?:short |brief |long |\d+[- ]word )?(?:\w+ )?"
+        r"(?:essay|poem|short story|article|blog post|cover letter|haiku|limerick)\b"
+    ),
+    "a question about a program": _pattern(
+        r"\bwhat (?:is|will be|would be|does) (?:the )?(?:output|printed|result)? ?(?:of |by )?(?:the |this )?"
+        r"(?:following|above|below) (?:python |c |c\+\+ |java )?(?:code|program|snippet|function)\b[^.\n]{0,30}\?"
+    ),
+}
+NOT_STDIN = {  # a contest's statement may tell of these; a function's may not
+    "use of files": _pattern(
+        r"\b(?:read|load|open|parse|write|save)s?\b[^.\n]{0,30}?\b(?:from|to|into|in|an?|the) (?:an? |the )?(?:\w+ )?"
+        r"(?:csv|json|text|txt|xml|excel|pdf|image|log) file\b"
+        r"|\b(?:delete|rename|copy|create|list) (?:an? |the |all )?(?:files?|director(?:y|ies)) (?:in|from|on|named)\b"
+    ),
+    "output by chance": _pattern(
+        r"\b(?:return|print|output)s? (?:an? |one )?(?:uniformly )?random\b"
+        rf"|{_MAKE}{_NEAR}\bgenerates? (?:an? )?random\b"
+        r"|\b(?:same|equal) (?:probability|chance|likelihood) of being (?:chosen|picked|returned|selected)\b"
+    ),
+    "output by the clock": _pattern(
+        r"\b(?:return|print|output|get|display)s? (?:the )?current (?:system )?(?:date|time|timestamp)\b"
+    ),
+}
+WORDS = {  # a question to be answered in words, unless a program is asked for as well
+    "a proof": _pattern(rf"{_START}(?:prove|disprove|show|give a proof) (?:that|or disprove|the|of)\b"),
+    "an explanation": _pattern(
+        rf"{_START}(?:explain|discuss|describe|compare|define|summari[sz]e|outline)"
+        r" (?:and contrast|why|how|what|the|in|your|with|whether|briefly|an?)\b"
+        rf"|{_START}(?:what is the difference between|what are the (?:main|advantages|benefits|differences)|why (?:is|are|do|does)\b)"
+    ),
+}
+PROGRAM = _pattern(
+    r"\b(?:write|implement|complete|create|define|design) (?:an? |the |your )?(?:\w+ ){0,3}?"
+    r"(?:function|program|method|class|code|algorithm|script|solution)\b"
+    r"|\b(?:return|returns|print|output|input)\b|\bdef \w+\("
+)
+_OPTION = re.compile(r"(?:^|\n)[ \t]{0,20}\(?([A-Da-d])[).:][ \t]+\S")
+_CHOICE = _pattern(
+    r"\bwhich (?:one )?of the following\b|\b(?:choose|select|pick) the (?:correct|best|right|most)\b"
+    r"|\bcorrect (?:answer|option|choice) is\b"
+)
+_ANY = _pattern(
+    r"\b(?:print|output|return|report|give|find)s? any (?:one )?(?:of (?:them|these|the)|valid|such|possible|correct)\b"
+    r"|\b(?:multiple|several|many|more than one)\b[^.\n]{0,60}?\b(?:print|output|return|report|find|give)s?\b[^.\n]{0,30}?\bany\b"
+    r"|\bany (?:of them|valid answer|correct answer|possible answer)\b[^.\n]{0,40}?\b(?:accepted|allowed|correct|fine)\b"
+)
+_ORDER = _pattern(r"\b(?:print|output|return)(?:s|ed)?\b[^.\n]{0,60}?\bin (?:any|arbitrary) order\b")
+
+
+def relevance(record: Record) -> Record:
+    text, problem = statement(record), record.problem
+    patterns = NEVER if problem.kind == "stdin" else NEVER | NOT_STDIN
+    for what, pattern in patterns.items():
+        if found := pattern.search(text):
+            raise Dropped("irrelevant", f"{what}: {_shown(found)}")
+    options = [option.upper() for option in _OPTION.findall(text)]
+    if options[:3] == ["A", "B", "C"] and (found := _CHOICE.search(text)):
+        raise Dropped("irrelevant", f"multiple choice: {_shown(found)}")
+    if not PROGRAM.search(text):
+        for what, pattern in WORDS.items():
+            if found := pattern.search(text):
+                raise Dropped("irrelevant", f"{what}: {_shown(found)}")
+    if problem.compare.checker is None and (_ANY.search(text) or not problem.compare.unordered and _ORDER.search(text)):
+        record.notes["many_answers"] = True
+    return record
+
+
+def _shown(match: re.Match[str]) -> str:
+    return repr(" ".join(match[0].split())[:80])

@@ -1,0 +1,115 @@
+"""What a problem must have, or be dropped: tests with expected outputs, starter code for a method, a whole statement.
+
+Drops: missing_tests, missing_outputs, missing_starter_code (`parts`, before anything costly is done to the text);
+missing_statement, missing_io, truncated_statement (`statement`, of the text as it will be shown); wrong_format (both,
+where the schema has the last word).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...schema import SchemaError
+from ..record import Dropped, Record
+from .facts import bare
+from .format import references
+from .samples import blocks, inline, prose
+
+_SECTION = re.compile(r"(?:the )?(input|output)s?(?: (?:format|description|specification|data|file))?", re.I)
+_OTHER = re.compile(
+    r"(?:sample|example|note|explanation|constraint|hint|limit|scoring|subtask|task|problem|statement|description)s?\b.{0,30}",
+    re.I,
+)
+_INPUT = re.compile(
+    r"\binputs?\b|\bstdin\b|\blines? (?:\S{1,20} ){0,3}(?:contains?|consists?|has|have|describes?|gives?|will)\b"
+    r"|\b(?:first|second|next|only|single|each|following|last) (?:\S{1,20} )?lines?\b|\breads?\b", re.I,
+)  # fmt: skip
+_OUTPUT = re.compile(r"\boutputs?\b|\bstdout\b|\bprint(?:s|ed|ing)?\b|\bdisplay(?:s|ed)?\b", re.I)
+_ELSEWHERE = re.compile(
+    r"\b(?:see|refer to|available|visit|download|statement)\b[^.\n]{0,40}(?:\bpdf|\blink|\bpage|https?://)", re.I
+)
+_DOTS = re.compile(r"[A-Za-z]{2,} ?(?:\.\.\.|…)$")
+_OPEN_FORMULA = re.compile(r"(?<!\\)\$[^$]{0,300}(?:\\[A-Za-z]|[_^]\{?\w)[^$]{0,300}$")
+_GOES_ON = frozenset(
+    "a an the of to in on at by for with from and or but as is are was were be been that which who whose if when where than"
+    " into between each every any such this these those its their your has have can may must should will because while"
+    " whether".split()
+)  # fmt: skip
+
+
+def parts(record: Record) -> Record:
+    """Tests, expected outputs, starter code."""
+    problem = record.problem
+    if problem.kind == "assert":
+        if not any("assert" in text for text in problem.asserts):
+            raise Dropped("missing_tests", f"{len(problem.asserts)} statements, and no assert among them")
+    elif not problem.tests:
+        raise Dropped("missing_tests", f"kind is {problem.kind}, and there is no test")
+    elif not any(test.output.strip() for test in problem.tests) and len(references(problem)) < 2:
+        # with two solutions, what they agree on can become the expected output
+        raise Dropped("missing_outputs", f"none of {len(problem.tests)} tests has an expected output")
+    if "." in problem.entry_point and not problem.starter_code.strip():
+        raise Dropped("missing_starter_code", f"{problem.entry_point} is a method, and nothing shows its class")
+    try:
+        problem.check()
+    except SchemaError as error:
+        raise Dropped("wrong_format", str(error)) from None
+    return record
+
+
+def statement(record: Record, *, least_words: int = 4) -> Record:
+    """The text is there, tells what is read and printed, and goes on to its end."""
+    problem = record.problem
+    text = problem.statement
+    words = len(prose(text).split()) or len(text.split())  # of a docstring in its code, all
+    if words < least_words:
+        raise Dropped("missing_statement", f"{words} words: {text!r:.60}")
+    if words < 25 and _ELSEWHERE.search(text):
+        raise Dropped("missing_statement", f"it is somewhere else: {text!r:.60}")
+    if end := _cut_off(text):
+        raise Dropped("truncated_statement", end)
+    if problem.kind == "stdin":
+        missing = [name for name, told in zip(("input", "output"), _described(text), strict=True) if not told]
+        if missing:
+            raise Dropped("missing_io", f"nothing is said of the {' and the '.join(missing)}")
+    return record
+
+
+def _described(text: str) -> tuple[bool, bool]:
+    """Whether the text says what is read, and what is printed; a heading with nothing below it does not."""
+    told = {"input": False, "output": False}
+    section = ""
+    for part in blocks(text):
+        for line in part.text.split("\n") if part.kind == "prose" else ():
+            words = bare(line)
+            if heading := _SECTION.fullmatch(words):
+                section = heading[1].lower()
+            elif _OTHER.fullmatch(words):
+                section = ""
+            elif words:
+                told["input"] |= section == "input" or bool(_INPUT.search(words))
+                told["output"] |= section == "output" or bool(_OUTPUT.search(words))
+        section = section if part.kind == "prose" else ""
+    return told["input"], told["output"]
+
+
+def _cut_off(text: str) -> str:
+    """What shows that the text ends before its end; nothing if it does not."""
+    fences = sum(line.lstrip().startswith("```") for line in text.split("\n"))
+    if fences % 2:
+        return "code that does not end"
+    *others, last = blocks(text)
+    if last.kind != "prose":
+        return ""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    end = lines[-1]
+    final = end.rpartition(" ")[2].lower()
+    if _DOTS.search(end) and not end.endswith(("so on...", "so on…", "etc...")):
+        return f"it ends with {end[-30:]!r}"
+    if (end[-1] in ",([{" or final in _GOES_ON) and len(end.split()) > 2:
+        return f"it ends with {end[-30:]!r}"
+    sentences = sum(line[-1] in ".:?!" for line in lines)
+    if end[-1].isalpha() and end[0].isupper() and len(end) > 60 and sentences > max(3, 0.7 * len(lines)):
+        return f"it ends within a sentence: {end[-30:]!r}"
+    left = "".join(piece.text for piece in inline(end) if piece.kind == "prose")
+    return f"a formula does not end: {end[-30:]!r}" if _OPEN_FORMULA.search(left) else ""

@@ -1,0 +1,57 @@
+"""Broken encodings repaired: mojibake, byte order marks, control characters, line ends (ftfy). Tests are data: left alone.
+
+Drops: broken_text (characters are lost for good: U+FFFD, "锟斤拷", mojibake that cannot be undone).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from ..record import Dropped, Record
+from .packages import package
+
+# What ftfy would also do, and why not: quotes and full-width letters are style, and entities are markup.
+_ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}
+_NOTHING = re.compile("[\u200b\u2060\ufeff\u00ad\ufdd0-\ufdef\ufffe\uffff]")  # takes no room and says nothing
+_CLEAN = re.compile("[\t -~]*")
+_LOST = re.compile("\ufffd|锟斤拷|烫烫烫")
+
+
+def repair(record: Record, *, lost: int = 3) -> Record:
+    """Title and statement. Dropped if more than `lost` characters cannot be known any more."""
+    problem = record.problem
+    title, statement = repaired(problem.title), repaired(problem.statement)
+    starter_code = problem.starter_code.replace("\r\n", "\n")
+    for text in (title, statement):
+        gone = [match.start() for match in _LOST.finditer(text)]
+        if len(gone) > lost:
+            raise Dropped("broken_text", f"{len(gone)} characters are lost, as in {text[max(0, gone[0] - 20):][:40]!r}")
+        bad = sum(map(_badness, filter(_needs_a_look, text.split("\n"))))
+        if bad > lost:
+            raise Dropped("broken_text", f"{bad} places look like mojibake that cannot be undone")
+    if (title, statement, starter_code) != (problem.title, problem.statement, problem.starter_code):
+        problem.title, problem.statement, problem.starter_code = title, statement, starter_code
+        record.did("process: encoding repaired")
+    return record
+
+
+def repaired(text: str) -> str:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").split("\n")
+    return "\n".join(_line(line) if _needs_a_look(line) else line for line in lines)
+
+
+def _needs_a_look(line: str) -> bool:
+    return not _CLEAN.fullmatch(line)
+
+
+@lru_cache(maxsize=1_000)  # ftfy too looks at each line for itself, and many come again
+def _line(line: str) -> str:
+    ftfy = package("ftfy")
+    return _NOTHING.sub("", ftfy.fix_text(line, ftfy.TextFixerConfig(explain=False, **_ASIDE)))
+
+
+@lru_cache(maxsize=1_000)
+def _badness(line: str) -> int:
+    return int(package("ftfy.badness").badness(line))

@@ -1,0 +1,149 @@
+"""The format settled: function, stdin or assert, in agreement with the tests, the starter code and the references.
+
+What can be mended is mended: a kind that the tests contradict, an entry point written `Solution().add` or found in the
+starter code, starter code taken from a reference's header. The prompt tells the contract (microcoder/prompts.py), so
+what it needs must be there and be true.
+
+Drops: wrong_format.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from typing import Any
+
+from ...schema import KINDS, Problem
+from ..record import Dropped, Record
+from .signature import defined, find, starter
+
+_PRINTS = re.compile(r"\bprint\b|\bwrite(?:lines)?\b|\bstdout\b")
+_WORD = re.compile(r"\w+")
+_CHECK = re.compile(r"^def check\(", re.M)
+
+
+def settle(record: Record) -> Record:
+    problem = record.problem
+    kind, entry = _kind(problem), problem.entry_point.replace("()", "").strip()
+    if kind == "stdin":
+        _check_program(problem, entry)
+        entry = ""
+    else:
+        entry = entry or _entry(problem)
+    if (kind, entry) != (problem.kind, problem.entry_point):
+        problem.kind, problem.entry_point = kind, entry  # type: ignore[assignment]
+        record.did(f"process: kind {kind}, entry point {entry or 'none'}")
+    if kind == "stdin":
+        return record
+    _check_names(problem)
+    headers = () if problem.starter_code.strip() else (starter(code, entry) for code in references(problem))
+    if header := next(filter(None, headers), ""):
+        problem.starter_code = header
+        record.did("process: starter code from a reference")
+    if kind == "function":
+        _check_calls(problem)
+    else:
+        _check_asserts(problem)
+    return record
+
+
+def references(problem: Problem) -> list[str]:
+    """The Python solutions that are not known to be wrong."""
+    python = [s for s in problem.solutions if s.get("language", "").lower() in ("", "python", "python3", "py")]
+    return [s["code"] for s in python if s.get("code") and s.get("verdict", "") in ("", "accepted")]
+
+
+def arguments(text: str) -> list[Any] | dict[str, Any] | None:
+    """A test's input as the arguments of a call; None where it is none. Numbers stay text: they may be huge."""
+    try:
+        value = json.loads(text, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (list, dict)) else None
+
+
+def parsed(code: str) -> ast.Module | None:
+    """None where it is no Python."""
+    try:
+        with warnings.catch_warnings():  # of "\d" in a string, which is not for us to mend
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+def _kind(problem: Problem) -> str:
+    if problem.asserts and (problem.kind == "assert" or not problem.tests):
+        return "assert"
+    if not problem.tests:
+        return problem.kind if problem.kind in KINDS else "stdin"  # nothing to go by; completeness will say so
+    if problem.kind != "function" and problem.entry_point:
+        code = [problem.starter_code, *references(problem)]
+        named = any(_names(text, problem.entry_point.replace("()", "")) for text in code)
+        if named and all(arguments(test.input) is not None for test in problem.tests):
+            return "function"
+    return "function" if problem.kind == "function" else "stdin"
+
+
+def _entry(problem: Problem) -> str:
+    """What the starter code, or else a reference, defines: the only thing, or the one that the asserts call."""
+    asked = "\n".join(problem.asserts)
+    for code in filter(None, (problem.starter_code, *references(problem))):
+        names = defined(code)
+        called = [name for name in names if _names(asked, name)]
+        if called or len(names) == 1:
+            return (called or names)[0]
+    if problem.asserts and not _CHECK.search(asked):
+        return ""  # the prompt shows an assert instead
+    raise Dropped("wrong_format", "tests of a function, but neither the problem nor its code says which")
+
+
+def _names(code: str, entry: str) -> bool:
+    name = entry.rpartition(".")[2]
+    return name in code and name in _WORD.findall(code)
+
+
+def _check_program(problem: Problem, entry: str) -> None:
+    programs = references(problem)
+    if re.search(r"^class Solution\b", problem.starter_code, re.M):
+        raise Dropped("wrong_format", "tests of standard input, but starter code of a class")
+    if programs and not any(map(_PRINTS.search, programs)):
+        raise Dropped("wrong_format", "tests of standard input and output, but no reference prints anything")
+    if entry and not programs:
+        raise Dropped("wrong_format", f"tests of standard input, but an entry point {entry}")
+
+
+def _check_names(problem: Problem) -> None:
+    entry, programs = problem.entry_point, references(problem)
+    if not entry:
+        return
+    if not all(map(str.isidentifier, entry.split("."))):
+        raise Dropped("wrong_format", f"{entry!r:.80} is no name of a function")
+    names = defined(problem.starter_code)
+    if names and not _names(problem.starter_code, entry):
+        raise Dropped("wrong_format", f"the entry point is {entry}, but the starter code defines {', '.join(names[:3])}")
+    if programs and not any(_names(code, entry) for code in programs):
+        raise Dropped("wrong_format", f"the entry point is {entry}, but no reference defines it")
+
+
+def _check_calls(problem: Problem) -> None:
+    signature = find(problem.starter_code, problem.entry_point)
+    for n, test in enumerate(problem.tests):
+        given = arguments(test.input)
+        if given is None:
+            raise Dropped("wrong_format", f"the input of test {n} is no JSON list of arguments: {test.input!r:.60}")
+        if signature and not signature.takes(given):
+            raise Dropped("wrong_format", f"{signature.header!r:.80} cannot be called as in test {n}: {test.input!r:.60}")
+        if test.output.strip() and arguments(f"[{test.output}]") is None:
+            raise Dropped("wrong_format", f"the output of test {n} is no JSON value: {test.output!r:.60}")
+
+
+def _check_asserts(problem: Problem) -> None:
+    for n, text in enumerate(problem.asserts):
+        if parsed(text) is None:
+            raise Dropped("wrong_format", f"assert {n} is no Python: {text!r:.80}")
+    asked = "\n".join(problem.asserts)
+    if problem.entry_point and not _CHECK.search(asked) and not _names(asked, problem.entry_point):
+        raise Dropped("wrong_format", f"the entry point is {problem.entry_point}, but no assert calls it")

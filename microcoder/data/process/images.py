@@ -1,0 +1,83 @@
+"""Images: taken out where they only illustrate; a problem that cannot be understood without them is dropped.
+
+An image is needed where it goes on with a sentence (it stands for a word or a formula), where the text says that
+something "is shown in the figure" (in the task itself, not for an example), and where there is little text beside it.
+An image that carries its formula with it (alt="x^2") becomes the formula.
+
+Drops: needs_image.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..record import Dropped, Record
+from .samples import blocks, prose
+
+_IMAGE = re.compile(
+    r"!\[(?P<alt>[^\]\n]{0,300})\]\([^()\n]{0,400}(?:\([^()\n]{0,100}\)[^()\n]{0,100})?\)"
+    r"|<im(?:g|age)\b[^<>\n]{0,500}>|\[image\]|\\includegraphics(?:\[[^\]\n]{0,100}\])?\{[^{}\n]{0,200}\}",
+    re.I,
+)
+_FORMULA = re.compile(r"[\\^_=]|\b[a-z] ?[-+*/<>] ?[a-z0-9]\b")
+_SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
+_SHOWN = re.compile(
+    r"\b(?:shown|given|depicted|described|defined|displayed|represented|drawn|presented|specified|illustrated|indicated)"
+    r" (?:in|on|by) (?:(?:the|this|these|following|above|below|attached|next|chess) ){0,3}"
+    r"(?:figure|picture|image|diagram|drawing|illustration|photo|screenshot)s?\b", re.I,
+)  # fmt: skip
+_EXAMPLE = re.compile(r"\b(?:examples?|samples?|instance|e\.g|test case)\b", re.I)
+_ASIDE = re.compile(r"[#*_ ]{0,8}(?:examples?|samples?|notes?|explanations?|hints?)\b.{0,30}", re.I)
+_FORMULA_FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|equals?|function)\b[^.]{0,60}", re.I)
+_EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of images
+
+
+def remove(record: Record, *, words: int = 12) -> Record:
+    """Images out of the statement; with fewer `words` beside them than this they were the statement."""
+    problem = record.problem
+    out: list[str] = []
+    images, task, above = 0, True, ""  # task: before the examples and remarks; above: the last line with something in it
+    for part in blocks(problem.statement):
+        lines: list[str] = []
+        for line in part.text.split("\n") if part.kind == "prose" else ():
+            task = task and not _ASIDE.fullmatch(line.strip()[:60])
+            found = [match for match in _IMAGE.finditer(line) if not _formula(match)]
+            if task:
+                _refuse(line, above, found)
+            images += len(found)
+            rest = _IMAGE.sub(lambda match: _formula(match), line)
+            emptied = _EMPTY.fullmatch(rest) and (found or (_IMAGE.search(above) and rest.strip()))
+            if not emptied:
+                lines.append(rest.strip() if found else rest)
+            above = line if line.strip() else above
+        out.append("\n".join(lines) if part.kind == "prose" else part.text)
+    statement = "".join(out)
+    if images and len(prose(statement).split()) < words:
+        raise Dropped("needs_image", f"{images} images and hardly a word beside them")
+    if statement != problem.statement:
+        problem.statement = statement
+        record.notes["images_removed"] = record.notes.get("images_removed", 0) + images
+        record.did("process: images removed")
+    return record
+
+
+def _formula(image: re.Match[str]) -> str:
+    """What an image's text says, if that is a formula and no file's name."""
+    alt = (image["alt"] or "").strip().strip("$")
+    return f"${alt}$" if "$" not in alt and _FORMULA.search(alt) and "." not in alt[-5:] else ""
+
+
+def _refuse(line: str, above: str, images: list[re.Match[str]]) -> None:
+    """Drop the problem if this line of the task cannot be understood without an image."""
+    for sentence in _SENTENCE_END.split(line):
+        shown = _SHOWN.search(sentence)
+        if shown and not _EXAMPLE.search(sentence):
+            raise Dropped("needs_image", f"it says {shown.group()!r}")
+    for image in images:
+        before, after = line[: image.start()].rstrip(), line[image.end() :].lstrip()
+        if _EMPTY.fullmatch(before.strip("*>")):
+            goes_on = bool(_FORMULA_FOLLOWS.search(above[-80:]))
+        else:
+            goes_on = before[-1] not in ".!?:|"
+        if goes_on or after[:1].islower() or after[:1] in (",", ".", ";"):
+            raise Dropped("needs_image", f"an image within a sentence: {before[-40:]!r} ... {after[:40]!r}")

@@ -1,0 +1,71 @@
+r"""LaTeX in one notation: $x$ in a line and $$x$$ apart; what was LaTeX for text becomes Markdown.
+
+`$$$x$$$` (Codeforces), `\(x\)` and `\[x\]` become dollars; what stands between them (\le, \frac) is kept. Outside
+formulas \textbf{x}, \emph{x}, \texttt{x}, sections and items become Markdown's, and \text{x} is unwrapped.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..record import Record
+from .samples import blocks, inline, on_prose
+
+_CODE = re.compile(r"\\(?:texttt|t|verb)\{([^{}`\n]{1,400})\}")
+_BOLD = re.compile(r"\\(?:textbf|bf)\{([^{}\n]{1,400})\}")
+_ITALIC = re.compile(r"\\(?:textit|textsl|emph|it)\{([^{}\n]{1,400})\}")
+_WRAPPED = re.compile(r"\\(?:textrm|textsf|textsc|textnormal|text|mbox)\{([^{}]{0,2000})\}")
+_SECTION = re.compile(r"\\(?:sub){0,2}section\*?\{([^{}\n]{1,200})\}")
+_LIST = re.compile(r"[ \t]{0,20}\\(?:begin|end)\{(?:itemize|enumerate|center|problem|description)\}[ \t]{0,20}\n?")
+_ITEM = re.compile(r"^[ \t]{0,20}\\item[ \t]{0,20}", re.M)
+_QUOTED = re.compile(r"``([^`'\n]{1,400})''")
+_FORMULA = re.compile(r"[\\^_=<>+]|^\s*[A-Za-z]\s*$")  # not an escaped bracket of Markdown, as in \[1, 2\]
+
+
+def normalise(record: Record) -> Record:
+    """The statement; the title is left alone."""
+    problem = record.problem
+    if "$" in problem.statement or "\\" in problem.statement:
+        statement = on_prose(normal(problem.statement), _unwrapped, within=True)
+        if statement != problem.statement:
+            problem.statement = statement
+            record.did("process: latex normalised")
+    return record
+
+
+def normal(text: str) -> str:
+    """Every formula between dollars."""
+    out: list[str] = []
+    for block in blocks(text):
+        if block.kind != "prose":
+            out.append(block.text)
+            continue
+        for part in inline(block.text):
+            out.append(_dollars(part.text, "".join(out[-1:])[-1:]) if part.kind == "formula" else part.text)
+    return "".join(out)
+
+
+def _dollars(formula: str, before: str) -> str:
+    if formula.startswith("$$$"):
+        inner = formula.strip("$")
+        apart = formula.startswith("$$$$") or "\n" in inner or "\\begin" in inner
+    elif formula[0] == "\\":
+        inner, apart = formula[2:-2], formula[1] == "["
+        escaped = before.isalnum() or before in ("_", "/", "]")  # of a link, as in wiki/Path_\(graph_theory\)
+        if escaped or (apart and not _FORMULA.search(inner)):
+            return formula
+    else:
+        return formula
+    inner = inner.strip()
+    if not inner or "$" in inner:
+        return formula
+    return f"$${inner}$$" if apart else f"${inner}$"
+
+
+def _unwrapped(text: str) -> str:
+    if "\\" not in text and "``" not in text:
+        return text
+    text = _SECTION.sub(r"## \1", _ITEM.sub("- ", _LIST.sub("", text)))
+    for pattern, written in ((_CODE, r"`\1`"), (_BOLD, r"**\1**"), (_ITALIC, r"*\1*"), (_WRAPPED, r"\1"), (_QUOTED, r'"\1"')):
+        text = pattern.sub(written, text)
+    return text

@@ -1,0 +1,133 @@
+"""Tests chosen: no two alike, none too large, at most the longest 15, in the order of the file.
+
+Two tests are alike if their inputs are. Asserts are handled in the same way, be they statements of their own or the
+body of a check(candidate), as long as there is nothing but asserts: what is done between them may matter to them.
+
+Drops: contradicting_tests (one input, two outputs), tests_too_large (all of them).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...schema import Problem
+from ..record import Dropped, Record
+from .format import arguments, parsed
+
+
+class Case(NamedTuple):
+    input: str  # equal for equal inputs
+    output: str
+    size: int  # of the input
+    whole: int  # of both
+
+
+def choose(record: Record, *, most: int = 15, test_kb: int = 64) -> Record:
+    """At most `most` tests, none over `test_kb` KB."""
+    problem = record.problem
+    check = _check_body(problem)
+    if problem.kind != "assert":
+        cases = [_of_test(problem, test.input, test.output) for test in problem.tests]
+    elif check is not None:
+        cases = [_of_assert(node.test, ast.unparse(node.test)) for node in check]
+    else:
+        cases = _of_statements(problem.asserts)
+    keep = _chosen(cases, most, test_kb * 1024, bool(problem.compare.checker or problem.compare.unordered))
+    removed = len(cases) - len(keep)
+    if not removed:
+        return record
+    if problem.kind != "assert":
+        problem.tests = [problem.tests[n] for n in keep]
+    elif check is not None:
+        problem.asserts = [_without(problem.asserts[0], [node for n, node in enumerate(check) if n not in keep])]
+    else:
+        problem.asserts = [problem.asserts[n] for n in keep]
+    record.notes["tests_removed"] = record.notes.get("tests_removed", 0) + removed
+    record.did(f"process: {removed} of {len(cases)} tests removed")
+    return record
+
+
+def _chosen(cases: Sequence[Case], most: int, largest: int, many_answers: bool) -> list[int]:
+    """Which of the cases stay."""
+    first: dict[str, int] = {}
+    for n, case in enumerate(cases):
+        if case.whole > largest:
+            continue
+        twin = cases[first.setdefault(case.input, n)]
+        if not many_answers and not _agree(twin.output, case.output):
+            raise Dropped("contradicting_tests", f"one input, two outputs: {twin.output!r:.60} and {case.output!r:.60}")
+    if cases and not first:
+        smallest = min(case.whole for case in cases)
+        raise Dropped("tests_too_large", f"the smallest of {len(cases)} has {smallest / 1024:.0f} KB")
+    return sorted(sorted(first.values(), key=lambda n: -cases[n].size)[:most])
+
+
+def _of_test(problem: Problem, given: str, expected: str) -> Case:
+    whole = len(given) + len(expected)
+    if problem.kind == "function" and whole < 1_000_000:
+        value, result = arguments(given), arguments(f"[{expected}]")
+        return Case(json.dumps(value, sort_keys=True), json.dumps(result), len(given), whole)
+    return Case(given.rstrip(), expected, len(given), whole)
+
+
+def _of_assert(test: ast.expr, text: str) -> Case:
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            try:
+                return Case(ast.unparse(left), repr(ast.literal_eval(right)), len(text), len(text))
+            except (ValueError, TypeError, MemoryError, RecursionError):
+                pass  # what is expected is worked out: two ways to say it need not contradict each other
+    return Case(text, "", len(text), len(text))
+
+
+def _of_statements(asserts: list[str]) -> list[Case]:
+    """None unless each is one assert."""
+    cases = []
+    for text in asserts:
+        tree = parsed(text)
+        match tree.body if tree else []:
+            case [ast.Assert(test=test)]:
+                cases.append(_of_assert(test, text))
+            case _:
+                return []
+    return cases
+
+
+def _check_body(problem: Problem) -> list[ast.Assert] | None:
+    """The asserts of a check(candidate) that has nothing else, each on lines of its own."""
+    if problem.kind != "assert" or len(problem.asserts) != 1 or "def check(" not in problem.asserts[0]:
+        return None
+    tree = parsed(problem.asserts[0])
+    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"] if tree else []
+    if len(checks) != 1:
+        return None
+    body = [node for node in checks[0].body if isinstance(node, ast.Assert)]
+    starts = {node.lineno for node in body} | {node.end_lineno for node in body}
+    apart = all(a.end_lineno < b.lineno for a, b in zip(body, body[1:], strict=False))  # type: ignore[operator]
+    return body if starts and apart and len(body) == len(checks[0].body) and checks[0].lineno < body[0].lineno else None
+
+
+def _without(program: str, nodes: list[ast.Assert]) -> str:
+    gone = {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return "\n".join(line for n, line in enumerate(program.split("\n"), 1) if n not in gone)
+
+
+def _agree(one: str, other: str) -> bool:
+    """Outputs that differ in white space, or as decimals do that were rounded differently, are the same."""
+    if one == other:
+        return True
+    left, right = one.split(), other.split()
+    return len(left) == len(right) and all(a == b or _close(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _close(one: str, other: str) -> bool:
+    if "." not in one + other:
+        return False
+    try:
+        return math.isclose(float(one.strip("[](),")), float(other.strip("[](),")), rel_tol=1e-6, abs_tol=1e-6)
+    except ValueError:
+        return False

@@ -1,0 +1,95 @@
+"""Collect: problems out of the layouts that data sets come in, one short reader each.
+
+    for found in collect("mbpp", "mbpp.jsonl"):
+        ...  # a Record, or an Unreadable: where it is, and why it is no problem
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...schema import nearest
+from ..record import Record
+from . import (
+    apps,
+    code_contests,
+    codeforces,
+    deepcoder,
+    generic,
+    humaneval,
+    icpc,
+    kodcode,
+    leetcode,
+    livecodebench,
+    mbpp,
+    microcoder,
+    taco,
+)
+from .faults import SourceError, Unreadable
+from .rows import rows
+
+__all__ = ["READERS", "SourceError", "Unreadable", "collect", "detect"]
+
+Reader = Callable[..., Iterator[Record | Unreadable]]
+_BY_COLUMNS: dict[str, Any] = {  # the first that fits counts: TACO has all the columns of APPS
+    "mbpp": mbpp, "humaneval": humaneval, "leetcode": leetcode, "taco": taco, "apps": apps,
+    "code_contests": code_contests, "codeforces": codeforces, "livecodebench": livecodebench, "kodcode": kodcode,
+    "deepcoder": deepcoder,
+}  # fmt: skip
+READERS: dict[str, Reader] = {
+    **{name: module.read for name, module in _BY_COLUMNS.items()},
+    "icpc": icpc.read,
+    "generic": generic.read,
+    "microcoder": microcoder.read,
+}
+PEEK = 20  # rows that are looked at to find out a layout
+
+
+def detect(path: str | Path) -> str | None:
+    """The reader for this file, folder or hub id, told by its columns; None if no layout fits."""
+    if icpc.packages(Path(path)):
+        return "icpc"
+    for _, row in islice(rows(path), PEEK):
+        if isinstance(row, dict):
+            columns = row.keys()
+            if columns <= microcoder.FIELDS and any(columns >= needed for needed in microcoder.COLUMNS):
+                return "microcoder"
+            for name, module in _BY_COLUMNS.items():
+                if any(columns >= needed for needed in module.COLUMNS):
+                    return name
+    return None
+
+
+def collect(
+    name: str, path: str | Path, *, mapping: Mapping[str, str] | None = None, source: str = "", limit: int | None = None
+) -> Iterator[Record | Unreadable]:
+    """All of one source. Ids are unique in it; `source` is another name for it than its layout's.
+
+    mapping   for the generic reader: field of a problem -> column
+    limit     at most so many rows, to try things
+    """
+    if name not in READERS:
+        hint = nearest(name, READERS) or f"; known are {', '.join(READERS)}"
+        raise SourceError(f"there is no reader {name!r}{hint}")
+    if mapping and name != "generic":
+        raise SourceError(f"a mapping is for the generic reader; {name} knows its columns, so leave it out")
+    options: dict[str, Any] = {"mapping": mapping} if name == "generic" else {}
+    return _unique(READERS[name](path, limit=limit, **options), source)
+
+
+def _unique(found: Iterator[Record | Unreadable], source: str) -> Iterator[Record | Unreadable]:
+    """The second problem with an id is called `id#2`: whether it is the same one is for the filter to say."""
+    seen: dict[str, int] = {}
+    for record in found:
+        if isinstance(record, Record):
+            problem = record.problem
+            if source:
+                problem.id = f"{source}/{problem.id.removeprefix(f'{problem.source}/')}"
+                problem.source = source
+            times = seen[problem.id] = seen.get(problem.id, 0) + 1
+            if times > 1:
+                problem.id = f"{problem.id}#{times}"
+        yield record

@@ -1,0 +1,132 @@
+"""From rows to records: what all readers share, and the ways in which a row can fail.
+
+A reader's `build` turns one row into a record or raises Dropped; here that becomes an Unreadable in the row's place.
+
+    unreadable_file    damaged from here on, or not what its name says
+    unreadable_row     not an object, or a value of a kind that means nothing here
+    missing_column     a column without which there is no problem
+    unreadable_tests   tests that cannot be decoded or understood
+    unsafe_pickle      a pickle that asks for more than plain data
+    interactive, custom_validator, reads_files, unsupported_type    the judge could not judge it rightly
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...schema import Problem
+from ..record import Dropped, Record
+from .faults import Unreadable
+from .rows import Row, rows
+
+SOLUTIONS = 20  # of a kind are kept; some problems come with thousands
+LITERAL = 1 << 20  # characters that are tried as a Python literal, which takes a hundred times their memory
+PYTHON = ("python", "")
+Build = Callable[[Row], Record]
+
+
+def read_rows(source: str, build: Build, path: str | Path, limit: int | None) -> Iterator[Record | Unreadable]:
+    """Every row as a record, or the reason why it is none."""
+    for where, row in islice(rows(path), limit):
+        yield row if isinstance(row, Unreadable) else attempt(source, where, build, row)
+
+
+def attempt(source: str, where: str, build: Callable[[Any], Record], row: Any) -> Record | Unreadable:
+    """One row. `build` gives the native id; here it becomes `<source>/<native id>`, and the lineage begins."""
+    try:
+        record = build(row)
+    except Dropped as loss:
+        return Unreadable(where, loss.reason, loss.detail)
+    except Exception as error:  # foreign data may break any assumption; none of that may end the run
+        return Unreadable(where, "unreadable_row", f"{type(error).__name__}: {error}"[:300])
+    problem = record.problem
+    problem.source = problem.source or source
+    problem.id = f"{problem.source}/{problem.id}"
+    problem.lineage.insert(0, f"collect: {source} {where}")
+    return record
+
+
+def text(row: Row, *names: str, default: str | None = None) -> str:
+    """The first of these columns that holds something, as text; without a default one of them must be there."""
+    for name in names:
+        value = row.get(name)
+        if value is None or value == "":
+            continue
+        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+            raise Dropped("unreadable_row", f"{name!r} should be text but is {type(value).__name__}")
+        return str(value)
+    if default is not None or any(row.get(name) == "" for name in names):
+        return default or ""
+    has = ", ".join(map(str, row))[:200] or "nothing"
+    raise Dropped("missing_column", f"there is no {' or '.join(map(repr, names))}; the row has {has}")
+
+
+def decoded(value: Any, what: str, reason: str = "unreadable_tests") -> Any:
+    """What JSON text (or a Python literal) stands for; nothing for empty text; other values are themselves."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        message = str(error)
+    try:
+        if len(value) <= LITERAL:
+            return ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    raise Dropped(reason, f"{what} cannot be decoded: {message}; it begins {value[:60]!r}")
+
+
+def words(value: Any) -> list[str]:
+    """Tags: a list, or a list written as text, or one word."""
+    if isinstance(value, str) and value.strip()[:1] in ("[", "("):
+        value = decoded(value, "a list of tags", "unreadable_row")
+    if isinstance(value, str):
+        value = [value]
+    return [str(word).strip() for word in value if str(word).strip()] if isinstance(value, (list, tuple)) else []
+
+
+def day(value: Any) -> str:
+    """A date as 2023-08-21: from text that begins so, a date, or seconds since 1970; else nothing."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e11:
+        value = datetime.fromtimestamp(value, UTC)
+    found = re.match(r"\d{4}-\d\d-\d\d", value.isoformat() if isinstance(value, date) else str(value))
+    return found.group() if found else ""
+
+
+def solution(code: str, language: str = "python", verdict: str = "accepted") -> dict[str, str]:
+    """A solution as Problem keeps it; one that is only known to be wrong counts as wrong_answer."""
+    code = code.replace("\r\n", "\n")
+    bare = code.strip()
+    if bare.startswith("```") and bare.endswith("\n```"):
+        code = bare.partition("\n")[2].removesuffix("```")
+    return {"code": code, "language": language, "verdict": verdict}
+
+
+def add_solutions(problem: Problem, found: list[dict[str, str]]) -> None:
+    """Keep at most SOLUTIONS of each verdict, those in Python first, and say how many were left out."""
+    for verdict in dict.fromkeys(one["verdict"] for one in found):
+        alike = [one for one in found if one["verdict"] == verdict and one["code"].strip()]
+        alike.sort(key=lambda one: one["language"] not in PYTHON)
+        problem.solutions += alike[:SOLUTIONS]
+        if len(alike) > SOLUTIONS:
+            problem.lineage.append(f"collect: {SOLUTIONS} of {len(alike)} solutions kept ({verdict})")
+
+
+def programs(value: Any) -> list[str]:
+    """A column of solutions: one program, a list of them, or that list as JSON text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = [value]
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

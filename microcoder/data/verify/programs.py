@@ -1,0 +1,89 @@
+"""What a record brings to be judged: its problem, and its solutions sorted by what is expected of them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...schema import ACCEPTED, VERDICTS, Problem, Verdict
+from ..record import Dropped, Record
+
+_TEXTS = ("id", "kind", "entry_point", "setup")
+
+
+@dataclass(slots=True)
+class Programs:
+    """The Python solutions of a problem; the elements are those of `problem.solutions`."""
+
+    right: list[dict[str, str]] = field(default_factory=list)  # no verdict, or accepted
+    wrong: list[dict[str, str]] = field(default_factory=list)
+    others: int = 0  # in other languages, with unknown verdicts, or without code: never run
+
+
+def programs(record: Record) -> Programs:
+    out = Programs()
+    for solution in record.problem.solutions:
+        verdict = _expected(solution)
+        if verdict == ACCEPTED:
+            out.right.append(solution)
+        elif verdict:
+            out.wrong.append(solution)
+        else:
+            out.others += 1
+    return out
+
+
+def independent(solutions: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Without those that differ from an earlier one in comments and layout alone."""
+    found: dict[str, dict[str, str]] = {}
+    for solution in solutions:
+        try:
+            key = ast.dump(ast.parse(solution["code"]))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            key = solution["code"]
+        found.setdefault(key, solution)
+    return list(found.values())
+
+
+def judged(problem: Problem, time_limit_s: float | None) -> Problem:
+    """The problem as the judge needs it and no more, with another time limit."""
+    return replace(problem, time_limit_s=time_limit_s, statement="", starter_code="", solutions=[], lineage=[], tags=[])
+
+
+def check_sound(record: Record) -> None:
+    """Dropped unless the judge can be given the problem at all."""
+    problem = record.problem
+    try:
+        problem.check()
+        texts = [getattr(problem, name) for name in _TEXTS] + [s for t in problem.tests for s in (t.input, t.output)]
+        if not all(isinstance(text, str) for text in [*texts, *problem.asserts]):
+            raise TypeError("id, entry_point, setup and the tests must be text")
+        if not isinstance(problem.solutions, list) or not isinstance(problem.tags, list):
+            raise TypeError("solutions and tags must be lists")
+        problem.fingerprint()
+    except Exception as error:  # whatever can be wrong with foreign data: SchemaError, TypeError, AttributeError
+        raise Dropped("cannot_be_judged", f"{error}") from None
+
+
+def said(verdict: Verdict) -> str:
+    """`wrong_answer on test 3: ...`"""
+    found = f"on {verdict.message}" if verdict.message.startswith("test ") else verdict.message
+    return f"{verdict.verdict} {found}".strip()[:300]
+
+
+def _expected(solution: Any) -> str:
+    """The verdict that a solution should get, or nothing if it cannot be run or is not known."""
+    if not isinstance(solution, dict) or not isinstance(solution.get("code"), str):
+        return ""
+    if not solution["code"].strip() or not _is_python(solution.get("language")):
+        return ""
+    verdict = str(solution.get("verdict") or ACCEPTED).strip().lower()
+    return verdict if verdict in VERDICTS and verdict != "internal_error" else ""
+
+
+def _is_python(language: Any) -> bool:
+    """Python 3, as far as the name tells: "", "python", "Python 3.11", "py3", "PyPy 3-64"; not "python2"."""
+    name = str(language or "python").lower()
+    digits = [character for character in name if character.isdigit()]
+    return name.startswith("py") and digits[:1] != ["2"]

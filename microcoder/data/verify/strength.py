@@ -1,0 +1,52 @@
+"""Are the tests strong? A reference with one small mistake should be rejected: tests that let many pass reward wrong
+programs.
+
+    weak_tests    too many mutants of the reference are accepted, or a program that always gives the same answer
+
+Some mutants are equivalent: no test could tell them from the reference, however good. `mutations.py` leaves out what
+can be seen to be so; the rest is why `alive`, the share that may live, is not near 0.
+"""
+
+from __future__ import annotations
+
+from ...judge import Judge
+from ...schema import ACCEPTED
+from ..record import Dropped, Record
+from .constant import constant_answer
+from .mutations import mutants
+from .options import DEFAULTS, Options
+from .programs import check_sound, judged, programs
+from .references import LIMIT_S
+
+SHORTEST_S = 0.5  # CPU seconds; starting alone can take a tenth of it on a busy machine
+NOT_RUN = ("compile_error", "no_code", "internal_error")
+
+
+def strength(record: Record, *, judge: Judge, options: Options = DEFAULTS) -> Record:
+    """Judge mutants of the first reference solution. `references` comes before it and leaves only accepted ones.
+
+    Notes: mutants, mutants_alive, strength (the share that was rejected), survivors (the first three).
+    """
+    check_sound(record)
+    problem, notes, right = record.problem, record.notes, programs(record).right
+    if not right:
+        return record
+    slowest, total = (float(notes.get(name, 0)) for name in ("reference_cpu_s", "reference_total_s"))
+    # A mutant that loops costs its whole limit, and ten times what the reference took is enough to tell.
+    target = judged(problem, min(max(SHORTEST_S, 10 * slowest), problem.time_limit_s or LIMIT_S))
+    constant = constant_answer(target)
+    if constant is not None and judge.check(target, code=constant[1]).accepted:
+        raise Dropped("weak_tests", f"the constant answer {constant[0]:.80} is accepted")
+    most = options.mutants if total <= 0 else min(options.mutants, max(options.least, int(options.mutants_s / total)))
+    made = mutants(right[0]["code"], entry_point=problem.entry_point, prints=problem.kind == "stdin", most=most)
+    futures = [judge.submit(target, code=mutant.code) for mutant in made]
+    verdicts = [(mutant, future.result().verdict) for mutant, future in zip(made, futures, strict=True)]
+    counted = [(mutant, verdict) for mutant, verdict in verdicts if verdict not in NOT_RUN]
+    living = [mutant for mutant, verdict in counted if verdict == ACCEPTED]
+    notes["mutants"], notes["mutants_alive"] = len(counted), len(living)
+    notes["survivors"] = [str(mutant) for mutant in living[:3]]
+    if counted:
+        notes["strength"] = round(1 - len(living) / len(counted), 3)
+    if len(counted) >= options.least and len(living) > options.alive * len(counted):
+        raise Dropped("weak_tests", f"{len(living)} of {len(counted)} mutants accepted, e.g. {living[0]}")
+    return record
