@@ -248,3 +248,13 @@ def test_a_solution_needs_code_or_a_completion(judge: Judge) -> None:
 )
 def test_a_fault_of_the_problem_is_not_the_candidates(judge: Judge, problem: Problem) -> None:
     assert judge.check(problem, code="def f(x): return x").verdict == "internal_error"
+
+
+def test_a_problem_that_cannot_be_handed_over_is_a_fault_of_its_own_and_not_the_end_of_a_worker():
+    broken = Problem("broken", tests=[Test("1\n", "1\n")])
+    broken.setup = ["a list"]  # type: ignore[assignment]
+    fine = Problem("fine", tests=[Test("1\n", "1\n")])
+    with Judge(workers=1) as judge:
+        verdicts = [judge.submit(problem, code="print(input())") for problem in (broken, fine, broken, fine)]
+        found = [verdict.result(timeout=60).verdict for verdict in verdicts]
+    assert found == ["internal_error", "accepted", "internal_error", "accepted"]

@@ -70,6 +70,7 @@ def attended(group, rotated):
             to.copy_(of.normal_())
     states = torch.randn(count, 1, (group + 2) * kv_heads, WIDTH).transpose(1, 2)  # views of one product
     q, k, v = states.split([group * kv_heads, kv_heads, kv_heads], 1)
+    q[3] *= 60  # scores whose exp is too large a number
     angles = tuple(torch.randn(2, count, 1, WIDTH)) if rotated else None
     got = kernels.attend(q, k, v, angles, ours, 1, Rows(state), 0.2)
     if angles is not None:
@@ -88,7 +89,7 @@ def attended(group, rotated):
 @pytest.mark.parametrize(("group", "rotated"), CASES)
 def test_attention_is_the_plain_one_whether_or_not_it_has_to_rotate(found, group, rotated):
     case = found["attention"][f"{group}, {rotated}"]
-    assert case["attended"] < 1e-5
+    assert case["attended"] < 1e-4
     assert case["stored"] < 1e-6  # the newest keys and values, and nothing else: not those of a row that is done
     assert case["finite"]
 

@@ -230,6 +230,11 @@ class Judge:
                 if worker is not None:
                     worker.close()
                 worker = None
+            except Exception as error:  # a problem that cannot even be handed over, such as one whose id is a list
+                reason = f"{type(error).__name__} {error}".strip()
+                if worker is not None:
+                    worker.close()
+                break
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.sandbox)
         verdict.message = f"the judge failed on this candidate: {reason}"
         return verdict, None

@@ -27,12 +27,13 @@ NUMBER = (
     r"(?:(?P<base>\d{1,3}) ?\^ ?(?P<exponent>\d{1,3})|(?P<plain>\d{1,20})(?:e(?P<zeros>\d{1,2}))?)(?!\w|\.\d)"
 )
 UPPER = re.compile(
-    r"(?:(?P<name>[a-z_][\w.\[\]|]{0,40}) {0,3}(?:do |does )?)?"
     r"(?:<=?|(?:not|never) exceeds?|at most|up to|no more than|range \[[^,\]\n]{1,12},|between \S{1,12} and) {0,3}"
     rf"{NUMBER}",
     re.IGNORECASE,
 )
-BELOW_ZERO = re.compile(r"[-−] ?\d[^<\n]{0,12}<")
+NAME = re.compile(r"([a-z_][\w.\[\]|]*) *(?:do |does )?$", re.IGNORECASE)
+BEFORE = 60  # characters before a bound that are looked at for what it bounds
+BELOW_ZERO = re.compile(r"(?:^|[\n(,;:] ?| )[-−]\d[^<\n]{0,12}<")  # a sign, not the minus of `n - 1 <= 5`
 LOST = re.compile(r"10([2-9]|1[0-8])")  # 10^2 ... 10^18 without their superscript; 100 and 1000 are themselves
 LOST_TWO = {"231": 31, "232": 32, "263": 63, "264": 64}
 
@@ -46,7 +47,8 @@ class Bound(NamedTuple):
 def bounds(statement: str) -> list[Bound]:
     """The upper bounds in the order of the text: of the section of constraints, or of all of it where there is none."""
     text = plain(statement)
-    return _bounds(text[max(text.rfind("Constraints"), 0) :]) or _bounds(text)
+    section = text.rfind("Constraints")
+    return (_bounds(text[section:]) if section >= 0 else []) or _bounds(text)
 
 
 def below_zero(statement: str) -> bool:
@@ -65,9 +67,11 @@ def plain(statement: str) -> str:
 def _bounds(text: str) -> list[Bound]:
     lost, found = "^" not in text, []
     for match in UPPER.finditer(text):
-        value, name = _log10(match, lost), match["name"] or ""
+        value = _log10(match, lost)
         if value is not None:
-            before = text[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
+            before = text[max(0, match.start() - BEFORE) : match.start()].rpartition("\n")[2]
+            named = NAME.search(before)
+            name = named[1] if named else ""
             size = name.rpartition(".")[2].strip("|").lower() in SIZES or "number of" in before
             found.append(Bound(name, value, size))
     return found

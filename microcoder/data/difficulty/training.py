@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -38,12 +39,13 @@ def train(
     *,
     order: Sequence[str] = ORDER,
     names: Sequence[str] = NAMES,
+    trees: int = 200,
     seed: int = 0,
 ) -> Predictor:
-    """`order` is from easy to hard; `names`: the features to look at. Records are read one by one, and not kept."""
+    """`order` is from easy to hard; `names`: the features to look at. Of each record only these numbers are kept."""
     rows, found = [], []
     for record, label in zip(records, labels, strict=True):
-        rows.append(features(record))
+        rows.append(table([features(record)], names)[0])
         found.append(label.lower())
     counts = Counter(found)
     present = [label for label in order if label in counts]
@@ -52,28 +54,29 @@ def train(
             f"a predictor learns from the labels {', '.join(order)}: at least two of them, {FEWEST} problems of each. "
             f"Found: {', '.join(f'{label!r} {count} times' for label, count in counts.items()) or 'none at all'}"
         )
-    x, y = table(rows, names), np.array([present.index(label) for label in found])  # (n, features), (n,)
+    x, y = np.array(rows), np.array([present.index(label) for label in found])  # (n, features), (n,)
     if len(y) > MOST:
         kept = np.random.default_rng(seed).permutation(len(y))[:MOST]
         x, y = x[kept], y[kept]
-    forms = FORMS if len(present) > 2 else FORMS[:1]  # with one boundary they are the same
-    form = max(forms, key=lambda form: likelihood(form, x, y, names, seed)) if len(forms) > 1 else forms[0]
-    return Predictor(tuple(present), tuple(names), form, fit(form, x, y, names, seed), len(y))
+    learn = {form: partial(fit, form, names, trees, seed) for form in FORMS}
+    forms = FORMS[: len(present) - 1]  # with two labels there is one boundary, and nothing to choose
+    form = max(forms, key=lambda form: likelihood(form, learn[form], x, y, seed))
+    return Predictor(tuple(present), tuple(names), form, learn[form](x, y), len(y))
 
 
-def fit(form: str, x: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int) -> tuple[Trees, ...]:
-    """A sum of trees for each label or each boundary. x (n, features) named so, y (n,) numbers of labels"""
+def fit(form: str, names: Sequence[str], count: int, seed: int, x: np.ndarray, y: np.ndarray) -> tuple[Trees, ...]:
+    """`count` trees for each label, or for each boundary. x (n, features) of these names, y (n,) numbers of labels"""
     hidden = x.copy()
     for name, value in solution_features(None).items():
         if name in names:
             hidden[:, names.index(name)] = value
     x, y = np.concatenate([x, hidden]), np.concatenate([y, y])
     if form == "classes":
-        return tuple(grow(x, y, seed))
-    return tuple(tree for boundary in range(y.max()) for tree in grow(x, (y > boundary).astype(int), seed))
+        return grow(x, y, count, seed)
+    return sum((grow(x, (y > boundary).astype(int), count, seed) for boundary in range(y.max())), ())
 
 
-def likelihood(form: str, x: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int) -> float:
+def likelihood(form: str, learn: Callable[..., Sequence[Trees]], x: np.ndarray, y: np.ndarray, seed: int) -> float:
     """The mean log-probability of the labels of problems that were left out."""
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]  # label after label, so that each fold has its share of each
@@ -81,7 +84,6 @@ def likelihood(form: str, x: np.ndarray, y: np.ndarray, names: Sequence[str], se
     fold[order] = np.arange(len(y)) % FOLDS
     total = 0.0
     for n in range(FOLDS):
-        trees = fit(form, x[fold != n], y[fold != n], names, seed)
-        chances = probabilities(form, trees, x[fold == n])  # (held out, labels)
+        chances = probabilities(form, learn(x[fold != n], y[fold != n]), x[fold == n])  # (held out, labels)
         total += float(np.log(np.maximum(chances[np.arange(len(chances)), y[fold == n]], 1e-9)).sum())
     return total / len(y)

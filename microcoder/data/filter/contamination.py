@@ -49,7 +49,7 @@ class EvaluationSet:
         return len(self._index)
 
     @classmethod
-    def build(cls, problems: Iterable[Problem], common: int = 4, threshold: float = 0.8) -> EvaluationSet:
+    def build(cls, problems: Iterable[Problem], common: int = 10, threshold: float = 0.8) -> EvaluationSet:
         index, every = Index(threshold), []
         for problem in problems:
             index.add(problem.id, signature(Record(problem)))
@@ -91,7 +91,7 @@ class EvaluationSet:
 def contamination(record: Record, *, evaluation: EvaluationSet, overlap: float = 0.22) -> Record:
     match = evaluation.match(record, overlap)
     if match:
-        how = "overlap" if match.by == "16-grams" else f"the same {match.by}" if match.by != "exact" else "exact copy,"
+        how = "overlap" if match.by == "16-grams" else f"the same {match.by},"
         raise Dropped("contaminated", f"{how} {match.overlap:.2f} with {match.id}")
     return record
 

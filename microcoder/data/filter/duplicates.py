@@ -4,10 +4,8 @@
 locality-sensitive hashing: each band of slots of a sketch is a key, and problems that share a key are compared (`twins`).
 
 The index is a chained hash table of plain arrays: `heads` has the latest row of each bucket of each key, `before` the one
-before it. The keys are not kept: a row that is in a bucket by chance is found out by comparing. About 1.2 KB for a problem,
-however long it is.
-
-Reasons: `duplicate` (of which, by what).
+before it. The keys are not kept: a row that is in a bucket by chance is found out by comparing. 1 KB for each problem that
+there is room for, however long it is; the room doubles when it is used up.
 """
 
 from __future__ import annotations
@@ -60,15 +58,18 @@ class Index:
     def match(self, signature: bytes) -> Twin | None:
         """The most similar twin among those seen, the earliest of equals."""
         one = np.frombuffer(signature, SIGNATURE)[0]
-        best: Twin | None = None
         rows = self._candidates(one)
         many = self._rows[rows]
         like = likeness(one, many)  # (rows, 4)
         worth = (like >= 0.5).any(axis=1) | (many["program"] == one["program"]) | (many["exact"] == one["exact"])
+        best: Twin | None = None
+        order = (False, 0.0, 0.0)
         for n in np.flatnonzero(worth):
-            found = twins(one, many[n], Likeness(*like[n].tolist()), self.threshold)
-            if found and (best is None or (found[0] == "exact", found[1]) > (best.by == "exact", best.similarity)):
-                best = Twin(self.ids[rows[n]], round(found[1], 3), found[0])
+            if found := twins(one, many[n], Likeness(*like[n].tolist()), self.threshold):
+                by, similarity = found
+                rank = (by == "exact", similarity, float(like[n].sum()))
+                if rank > order:
+                    best, order = Twin(self.ids[rows[n]], round(similarity, 3), by), rank
         return best
 
     def save(self, path: str | Path) -> None:

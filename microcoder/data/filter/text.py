@@ -26,8 +26,8 @@ _STRING = r'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|"(?:[^"\\\n]|\\.)*
 _REST = rf"(?P<string>{_STRING})|\d[\w.]*|(?P<name>[^\W\d]\w*)|[^\w\s]"
 _PYTHON = re.compile(rf"(?P<comment>#[^\n]*)|{_REST}")
 _CURLY = re.compile(rf"(?P<comment>//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))|{_REST}")
-_BOUND = re.compile(r"\b([^\W\d]\w*)[ \t]*=(?!=)|\bfor[ \t]+([^\W\d]\w*)")
-_KNOWN = {*keyword.kwlist, *dir(builtins), "self", *"const char do double long string switch vector void".split()}
+_BOUND = re.compile(r"\b([^\W\d]\w*)[ \t]*=(?!=)|\bfor[ \t]+([^\W\d]\w*)|\bdef[ \t]+(\w+[ \t]*\([^()]{0,500})")
+_KNOWN = {*keyword.kwlist, *dir(builtins), "self", *"auto char const do double long switch void".split()}
 _VALUE = re.compile(rf"#[^\n]*|(?P<string>{_STRING})|-?\d[\w.]*|(?P<name>[^\W\d]\w*)|==")
 _BREAKS = {"assert": "\0assert", "==": "\0=="}  # unlike any value
 _CONSTANTS = {"True": "true", "False": "false", "None": "none", "true": "true", "false": "false", "null": "none"}
@@ -74,8 +74,8 @@ def _identifier(token: str) -> bool:
 
 def code(text: str, language: str = "python") -> list[str]:
     """The tokens of a program without comments and docstrings, with every name of the programmer's own as "v"."""
-    bound = {a or b for a, b in _BOUND.findall(text)}  # `max = 0`: from here on max is the programmer's own
-    kept = _KNOWN - bound
+    bound = {name for match in _BOUND.findall(text) for part in match for name in _NAME.findall(part)}
+    kept = _KNOWN - (bound - {"self"})  # after `max = 0`, or `def f(list)`, these are the programmer's own
     out: list[str] = []
     for match in (_PYTHON if language in ("", "py") or "python" in language.lower() else _CURLY).finditer(text):
         token = match[0]
@@ -85,7 +85,7 @@ def code(text: str, language: str = "python") -> list[str]:
         elif match.lastgroup == "name":
             method = out[-1:] == ["."] and out[-2:-1] != ["self"]
             out.append(token if method or token in kept else "v")
-        elif match.lastgroup != "comment":
+        elif match.lastgroup != "comment" and token not in "(),;":  # which come and go with the formatting
             out.append(token)
     return out
 

@@ -54,10 +54,12 @@ def twins(a: Array, b: Array, like: Likeness, threshold: float = 0.8) -> tuple[B
         return None
     if same_text(a, b, like, threshold):
         return "text", like.text
-    alike = same_program or like.code >= 0.9 and tokens >= 30
-    if like.cases >= 0.8 and (evidence >= (24 if like.text < 0.3 or like.text > 0.65 else 64) or alike):
+    alike = same_program or like.code >= 0.9 and tokens >= 24
+    long, bred = shingles >= 60, 0.3 <= like.text <= 0.65  # a short text with another word in it: bred by a template
+    enough = 8 if long and like.text >= 0.5 else 64 if bred and not long else 24
+    if like.cases >= 0.8 and (evidence >= enough or alike or like.code >= 0.75 and tokens >= 32):
         return "tests", like.cases
-    if same_program and tokens >= 72 or alike and tokens >= 12 and (like.cases >= 0.3 or like.text >= 0.5):
+    if same_program and tokens >= 56 or alike and tokens >= 9 and (like.cases >= 0.3 or like.text >= 0.5):
         return "solution", 1.0 if same_program else like.code
     return None
 

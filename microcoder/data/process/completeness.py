@@ -28,12 +28,16 @@ _OUTPUT = re.compile(r"\boutputs?\b|\bstdout\b|\bprint(?:s|ed|ing)?\b|\bdisplay(
 _ELSEWHERE = re.compile(
     r"\b(?:see|refer to|available|visit|download|statement)\b[^.\n]{0,40}(?:\bpdf|\blink|\bpage|https?://)", re.I
 )
-_DOTS = re.compile(r"[A-Za-z]{2,} ?(?:\.\.\.|…)$")
+_DOTS = re.compile(r"(?<![,.])(?<!so on)(?<!etc) ?(?:\.\.\.|…)$")
 _OPEN_FORMULA = re.compile(r"(?<!\\)\$[^$]{0,300}(?:\\[A-Za-z]|[_^]\{?\w)[^$]{0,300}$")
+_SAMPLE_INPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?input(?: \d{1,2})?[*_]{0,3} ?(?::|$)", re.I | re.M)
+_SAMPLE_OUTPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?output", re.I | re.M)
+_HEADINGS = ("input", "output", "example", "explanation", "constraints")
+_LISTS = ("constraints", "note", "notes", "limits", "hints")  # what stands below needs no full stop
 _GOES_ON = frozenset(
-    "a an the of to in on at by for with from and or but as is are was were be been that which who whose if when where than"
-    " into between each every any such this these those its their your has have can may must should will because while"
-    " whether".split()
+    "a an the of to in on at by for with from and or but as is are was were be been that which who whose if when where"
+    " than into between each every any such this these those its their your has have can may must should will because"
+    " while whether".split()
 )  # fmt: skip
 
 
@@ -66,12 +70,12 @@ def statement(record: Record, *, least_words: int = 4) -> Record:
         raise Dropped("missing_statement", f"{words} words: {text!r:.60}")
     if words < 25 and _ELSEWHERE.search(text):
         raise Dropped("missing_statement", f"it is somewhere else: {text!r:.60}")
-    if end := _cut_off(text):
-        raise Dropped("truncated_statement", end)
     if problem.kind == "stdin":
         missing = [name for name, told in zip(("input", "output"), _described(text), strict=True) if not told]
         if missing:
             raise Dropped("missing_io", f"nothing is said of the {' and the '.join(missing)}")
+    if end := _cut_off(text):
+        raise Dropped("truncated_statement", end)
     return record
 
 
@@ -95,21 +99,24 @@ def _described(text: str) -> tuple[bool, bool]:
 
 def _cut_off(text: str) -> str:
     """What shows that the text ends before its end; nothing if it does not."""
-    fences = sum(line.lstrip().startswith("```") for line in text.split("\n"))
-    if fences % 2:
-        return "code that does not end"
-    *others, last = blocks(text)
-    if last.kind != "prose":
-        return ""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     end = lines[-1]
-    final = end.rpartition(" ")[2].lower()
-    if _DOTS.search(end) and not end.endswith(("so on...", "so on…", "etc...")):
-        return f"it ends with {end[-30:]!r}"
-    if (end[-1] in ",([{" or final in _GOES_ON) and len(end.split()) > 2:
-        return f"it ends with {end[-30:]!r}"
+    ends_with = f"it ends with {end[-40:]!r}"
+    if sum(line.startswith("```") for line in lines) % 2:
+        return "there is code that does not end"
+    inputs = list(_SAMPLE_INPUT.finditer(text))
+    if inputs and not _SAMPLE_OUTPUT.search(text, inputs[-1].end()):
+        return "there is an example without its output"
+    heading = bare(end).rstrip(" 0123456789").lower()
+    if len(heading) > 1 and any(word.startswith(heading) for word in _HEADINGS) and len(lines) > 1:
+        return f"it ends with the heading {end!r}"
+    if blocks(text)[-1].kind != "prose":
+        return ""
+    if _DOTS.search(end) or (end[-1] in ",([{" and " " in end) or end.rpartition(" ")[2].lower() in _GOES_ON:
+        return ends_with
     sentences = sum(line[-1] in ".:?!" for line in lines)
-    if end[-1].isalpha() and end[0].isupper() and len(end) > 60 and sentences > max(3, 0.7 * len(lines)):
-        return f"it ends within a sentence: {end[-30:]!r}"
+    listed = any(bare(line).lower() in _LISTS for line in lines)
+    if sentences > 1 and not listed and end[0].isupper() and end[-1].isalpha() and end.count(" ") > 2:
+        return ends_with
     left = "".join(piece.text for piece in inline(end) if piece.kind == "prose")
-    return f"a formula does not end: {end[-30:]!r}" if _OPEN_FORMULA.search(left) else ""
+    return ends_with if _OPEN_FORMULA.search(left) else ""

@@ -15,7 +15,9 @@ from .packages import package
 # What ftfy would also do, and why not: quotes and full-width letters are style, and entities are markup.
 _ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}
 _NOTHING = re.compile("[\u200b\u2060\ufeff\u00ad\ufdd0-\ufdef\ufffe\uffff]")  # takes no room and says nothing
+_SYMBOL = re.compile("\u00e2[^\x00-\x7f]{2}")
 _CLEAN = re.compile("[\t -~]*")
+_LINE_END = re.compile("\r{0,2}\n|\r|\f")
 _LOST = re.compile("\ufffd|锟斤拷|烫烫烫")
 
 
@@ -38,7 +40,7 @@ def repair(record: Record, *, lost: int = 3) -> Record:
 
 
 def repaired(text: str) -> str:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").split("\n")
+    lines = _LINE_END.sub("\n", text).split("\n")
     return "\n".join(_line(line) if _needs_a_look(line) else line for line in lines)
 
 
@@ -49,7 +51,16 @@ def _needs_a_look(line: str) -> bool:
 @lru_cache(maxsize=1_000)  # ftfy too looks at each line for itself, and many come again
 def _line(line: str) -> str:
     ftfy = package("ftfy")
-    return _NOTHING.sub("", ftfy.fix_text(line, ftfy.TextFixerConfig(explain=False, **_ASIDE)))
+    line = ftfy.fix_text(line, ftfy.TextFixerConfig(explain=False, **_ASIDE))
+    return _NOTHING.sub("", _SYMBOL.sub(_symbol, line))
+
+
+def _symbol(match: re.Match[str]) -> str:
+    """A sign of mathematics that was UTF-8 taken for Windows-1252, which ftfy is not sure of: â‹… for ⋅."""
+    try:
+        return match.group().encode("sloppy-windows-1252").decode("utf-8")  # ftfy's own codec
+    except UnicodeError:
+        return match.group()
 
 
 @lru_cache(maxsize=1_000)

@@ -121,9 +121,9 @@ def _check_names(problem: Problem) -> None:
         return
     if not all(map(str.isidentifier, entry.split("."))):
         raise Dropped("wrong_format", f"{entry!r:.80} is no name of a function")
-    names = defined(problem.starter_code)
-    if names and not _names(problem.starter_code, entry):
-        raise Dropped("wrong_format", f"the entry point is {entry}, but the starter code defines {', '.join(names[:3])}")
+    others = ", ".join(defined(problem.starter_code)[:3])
+    if others and not _names(problem.starter_code, entry):
+        raise Dropped("wrong_format", f"the entry point is {entry}, but the starter code defines {others}")
     if programs and not any(_names(code, entry) for code in programs):
         raise Dropped("wrong_format", f"the entry point is {entry}, but no reference defines it")
 
@@ -135,7 +135,7 @@ def _check_calls(problem: Problem) -> None:
         if given is None:
             raise Dropped("wrong_format", f"the input of test {n} is no JSON list of arguments: {test.input!r:.60}")
         if signature and not signature.takes(given):
-            raise Dropped("wrong_format", f"{signature.header!r:.80} cannot be called as in test {n}: {test.input!r:.60}")
+            raise Dropped("wrong_format", f"{signature.header:.80} cannot be called as in test {n}: {test.input:.60}")
         if test.output.strip() and arguments(f"[{test.output}]") is None:
             raise Dropped("wrong_format", f"the output of test {n} is no JSON value: {test.output!r:.60}")
 
@@ -145,5 +145,5 @@ def _check_asserts(problem: Problem) -> None:
         if parsed(text) is None:
             raise Dropped("wrong_format", f"assert {n} is no Python: {text!r:.80}")
     asked = "\n".join(problem.asserts)
-    if problem.entry_point and not _CHECK.search(asked) and not _names(asked, problem.entry_point):
+    if asked and problem.entry_point and not _CHECK.search(asked) and not _names(asked, problem.entry_point):
         raise Dropped("wrong_format", f"the entry point is {problem.entry_point}, but no assert calls it")

@@ -33,7 +33,7 @@ def markdown(html: str) -> str:
     body = tree.body
     if body is None:
         return ""
-    text = _converter()(**_STYLE).convert(body.inner_html)
+    text = _converter()(**_STYLE).convert(body.html)  # with its tag: BeautifulSoup warns of bare text
     return "\n\n".join(part.strip("\n") for part in text.split(_PARAGRAPH) if part.strip())
 
 

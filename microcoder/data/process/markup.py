@@ -2,7 +2,8 @@
 
 `vector<int>`, `a<b` and `<name>` are no HTML: a tag counts if HTML has its name and if it is closed somewhere, has
 attributes, or is one that nobody writes as a placeholder (`<br>`, `<div>`). A problem about tags or entities ("the
-entity is &quot;") is left alone, and so are fenced code and samples, unless the sample is itself in HTML.
+entity is &quot;") is left alone, and so is fenced code. Samples only lose tags and entities, and not even these if the
+tests have such things: then they are data.
 
 Drops: broken_text (more tags than a statement can have, or nested too deeply).
 """
@@ -15,11 +16,12 @@ from itertools import groupby
 
 from ..record import Dropped, Record
 from .markdown import markdown
-from .samples import Part, blocks, inline, on_prose
+from .samples import blocks, inline, on_prose
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,11})((?:[\s/][^<>]{0,2000})?)>")
 _ATTRIBUTE = re.compile(r"""\b(href|src|alt|class|id|style)=("[^"]{0,1000}"|'[^']{0,1000}'|[^\s"'<>]{1,1000})""", re.I)
 _ENTITY = re.compile(r"&(?:amp;){0,3}(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+_MARKUP = re.compile(r"</?[a-z]{1,12}>|&(?:#\d{2,5}|[a-z]{2,8});", re.I)  # in tests: data, and in the samples too
 _AMPERSAND = re.compile(r"&(?!#?[A-Za-z0-9]{1,31};)")
 _DECLARATION = re.compile(r"<[!?][A-Za-z\[][^<>]{0,2000}>")
 _ABOUT = re.compile(
@@ -33,8 +35,8 @@ _UNMISTAKABLE = frozenset("br hr div script style iframe".split())
 _BLOCKS = frozenset("p br hr div ul ol li table thead tbody tr td th center blockquote h1 h2 h3 h4 h5 h6 pre".split())
 _KNOWN = _UNMISTAKABLE | _BLOCKS | frozenset(
     "a abbr article aside b big body button caption cite code col colgroup dd del details dl dt em figcaption figure"
-    " font footer form head header html i img input ins kbd label link main meta nav nobr noscript object option q s samp"
-    " section select small span strike strong sub summary sup svg tfoot title tt u var".split()
+    " font footer form head header html i img input ins kbd label link main meta nav nobr noscript object option q s"
+    " samp section select small span strike strong sub summary sup svg tfoot title tt u var".split()
 )  # fmt: skip
 _MOST_TAGS = 2_000
 
@@ -42,27 +44,33 @@ _MOST_TAGS = 2_000
 def convert(record: Record) -> Record:
     """Title and statement."""
     problem = record.problem
-    title, statement = _decoded(problem.title), to_markdown(problem.statement)
+    title, statement = problem.title, problem.statement
+    if "&" in title:
+        title = _decoded(title)
+    if "<" in statement or "&" in statement:
+        data = any(_MARKUP.search(text) for test in problem.tests for text in (test.input, test.output))
+        statement = to_markdown(statement, samples=not data)
     if (title, statement) != (problem.title, problem.statement):
         problem.title, problem.statement = title, statement
         record.did("process: html to markdown")
     return record
 
 
-def to_markdown(text: str) -> str:
-    if "<" not in text and "&" not in text:
-        return text
+def to_markdown(text: str, samples: bool = True) -> str:
+    """`samples`: tags and entities are debris in samples too. Not so where the tests themselves have such data."""
     names = html_names(text)
     if _ABOUT.search(text) and not names & {"p", "br", "pre", "ul"}:
         return text
-    if not names:
-        return on_prose(text, _outside_code) if _ENTITY.search(text) else text
-
-    def is_markup(part: Part) -> bool:
-        return part.kind == "prose" or (part.kind == "sample" and ("pre" in names or bool(html_names(part.text))))
-
-    parts = [(markup, "".join(part.text for part in group)) for markup, group in groupby(blocks(text), is_markup)]
-    return "".join(_converted(part, names) if markup else part for markup, part in parts)
+    groups = groupby(blocks(text), lambda part: "prose" if part.kind == "sample" and "pre" in names else part.kind)
+    out = []
+    for kind, parts in groups:
+        part = "".join(part.text for part in parts)
+        if kind == "prose":
+            part = _converted(part, names) if names else _outside_code(part)
+        elif kind == "sample" and samples:
+            part = _decoded(_TAG.sub(lambda match: "" if match[2].lower() in names else match.group(), part))
+        out.append(part)
+    return "".join(out)
 
 
 def html_names(text: str) -> set[str]:
@@ -74,11 +82,12 @@ def html_names(text: str) -> set[str]:
             continue
         count += not match[1]
         opened.add(name)
-        if match[1] or name in _UNMISTAKABLE or _ATTRIBUTE.search(match[3]):
+        begins = name == "p" and text[match.end() : match.end() + 1].isupper() and text[: match.start()][-1:] in ("", "\n")
+        if match[1] or name in _UNMISTAKABLE or begins or _ATTRIBUTE.search(match[3]):
             names.add(name)
     if count > _MOST_TAGS:
         raise Dropped("broken_text", f"{count} HTML tags")
-    return names | (opened & _BLOCKS if names & _BLOCKS else set())
+    return names | (opened & _BLOCKS if names & _BLOCKS else opened & {"p"} if names else set())
 
 
 def _converted(text: str, names: set[str]) -> str:

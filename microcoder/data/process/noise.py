@@ -11,27 +11,27 @@ from .samples import on_prose
 _NOISE = re.compile(
     r"problem ?(?:code|id) ?[:#] ?\S{1,30}"
     r"|submit(?: (?:a |your )?(?:solution|code|answer))?|(?:my |all |view )?submissions|all submissions for this .{1,60}"
-    r"|tutorial|editorial|discuss(?:ion)?|add to (?:list|favou?rites)|report an? (?:issue|bug)|bookmark|print(?:able)? version"
+    r"|tutorial|editorial|discuss(?:ion)?|add to (?:list|favou?rites)|report an? (?:issue|bug)|bookmark"
     r"|(?:problem )?(?:author|setter|tester|editorialist|translator|problem-?setter|prepared by)s? ?: ?\S.{0,80}"
     r"|source ?: ?.{0,60}(?:contest|cup|olympiad|round|icpc|acm|codeforces|atcoder|https?:).{0,60}"
-    r"|read (?:the )?problems? statements? in .{1,80}"
+    r"|read (?:the )?problems? statements? in .{1,80}|print(?:able)? version"
     r"|tweet|share(?: (?:this|on|via) .{1,40})?|like|follow us.{0,40}|facebook|twitter|reddit|copy link"
     r"|(?:log ?in|sign ?(?:in|up)|register)(?: (?:to|or) .{1,40})?"
     r"|(?:copyright|©|\(c\)) ?(?:©|\(c\))? ?(?:19|20)\d\d.{0,80}|all rights reserved\.?|powered by .{1,60}"
-    r"|privacy policy|terms of (?:use|service)|(?:previous|next) problem|back to (?:problems?|the list|top|contest).{0,20}"
+    r"|privacy policy|terms of (?:use|service)|(?:previous|next) problem|back to (?:problems?|the list|top).{0,20}"
     r"|codeforces (?:beta |global |educational )?round #?\d+.{0,40}|(?:atcoder|leetcode) (?:\w+ )?contest \d+.{0,40}"
     r"|companies|related topics|similar questions|acceptance(?: rate)? ?:? ?[\d.]+ ?%|accepted ?:? ?[\d.,]+ ?[km]?"
     r"|difficulty ?: ?(?:easy|medium|hard)|(?:input|output)(?: file)? ?:? ?(?:standard (?:input|output)|stdin|stdout)",
     re.I,
 )
-_PAIRS = {"input": ("standard input", "stdin"), "output": ("standard output", "stdout")}  # over two lines, as Codeforces
+_PAIRS = {"input": ("standard input", "stdin"), "output": ("standard output", "stdout")}  # Codeforces, over two lines
 _NAVIGATION = frozenset(
     "home problems problemset contest contests submit status standings ranklist ranking login register help faq about"
     " forum discuss blog profile groups rating gym calendar logout submissions dashboard settings explore statement"
     " tutorial editorial".split()
 )  # fmt: skip
 _TEMPLATE = re.compile(  # what an editor's buttons put into a text, as in MBPP
-    r"(?:\[link text\]\(https?:// ?)+|(?:(?:^|[ \t])(?:\*|\d\.|>) (?:list item|indented block)\b)+", re.M
+    r"(?:\[link text\]\(https?:// ?)+\){0,9}|(?:(?:^|[ \t])(?:\*|\d\.|>) (?:list item|indented block)\b)+", re.M
 )
 _LINK = re.compile(r"\[([^\]\n]{0,80})\]\([^)\n]{0,300}\)")
 _BETWEEN = re.compile(r" ?[|»·•/] ?")
@@ -40,22 +40,38 @@ _BETWEEN = re.compile(r" ?[|»·•/] ?")
 def remove(record: Record) -> Record:
     """Lines of the statement that say nothing of the problem."""
     problem = record.problem
-    statement = on_prose(problem.statement, _without_noise)
+    statement = on_prose(_without_footer(problem.statement), _without_noise)
     if statement != problem.statement:
         problem.statement = statement
         record.did("process: boilerplate removed")
     return record
 
 
+def _without_footer(text: str) -> str:
+    """Without a last paragraph of mere noise, which may stand below a sample: several lines, or several words."""
+    while True:
+        before, _, last = text.rstrip().rpartition("\n\n")
+        lines = last.split("\n")
+        if not before or len(last) > 1_000 or not all(map(_is_noise, lines)) or len(last.split()) < 3:
+            return text
+        text = before
+
+
 def _without_noise(text: str) -> str:
     kept: list[str] = []
     for line in _TEMPLATE.sub("", text).split("\n"):
-        words = _LINK.sub(r"\1", bare(line)) if len(line) < 400 else line
-        if kept and words.lower() in _PAIRS.get(bare(kept[-1]).lower(), ()):
+        if kept and bare(line).lower() in _PAIRS.get(bare(kept[-1]).lower(), ()):
             kept.pop()
-        elif not (len(words) < 150 and (_NOISE.fullmatch(words) or _is_navigation(words))):
+        elif not _is_noise(line):
             kept.append(line)
     return "\n".join(kept)
+
+
+def _is_noise(line: str) -> bool:
+    if len(line) > 400:
+        return False
+    words = _LINK.sub(r"\1", bare(line))
+    return len(words) < 150 and (bool(_NOISE.fullmatch(words)) or _is_navigation(words))
 
 
 def _is_navigation(line: str) -> bool:

@@ -39,6 +39,8 @@ def _line(line: str) -> str:
     line = _SPACES.sub(" ", line).rstrip()
     words = line.lstrip()
     indent = line[: len(line) - len(words)]
+    if indent == " " and words[0].isalnum():
+        return _line(words)
     if _ITEM.match(words):  # "* one    * two": a list that lost its lines
         return indent + _NEXT_ITEM.sub(f"\n{indent}", words)
     prose = len(indent) < 4 and words.count(" ") > 5  # else it may be a drawing or a table

@@ -16,7 +16,7 @@ def constant_answer(problem: Problem) -> tuple[str, str] | None:
     expected = _expected(problem)
     if len(set(expected)) != 1 or (len(expected) == 1 and len(expected[0]) > GUESSABLE):
         return None
-    answer = expected[0]
+    answer = _expression(expected[0]) if problem.kind == "function" else expected[0]
     if problem.kind == "stdin":
         return answer, f"print({answer!r})"
     owner, _, name = problem.entry_point.rpartition(".")
@@ -28,11 +28,9 @@ def constant_answer(problem: Problem) -> tuple[str, str] | None:
 
 
 def _expected(problem: Problem) -> list[str]:
-    """What each test expects, as a Python expression (stdin: as text). Empty if that cannot be told of every test."""
-    if problem.kind == "stdin":
+    """What each test expects, as it is written. Empty if that cannot be told of every test."""
+    if problem.kind != "assert":
         return [test.output.strip() for test in problem.tests]
-    if problem.kind == "function":
-        return [_expression(test.output) for test in problem.tests]
     try:
         found = probes(problem.asserts, problem.entry_point, problem.setup)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -43,6 +41,7 @@ def _expected(problem: Problem) -> list[str]:
 
 
 def _expression(text: str) -> str:
+    """JSON, or whatever else a test's output can be, as a Python expression."""
     try:
         return repr(json.loads(text))
     except (ValueError, RecursionError):

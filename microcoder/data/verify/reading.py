@@ -34,7 +34,7 @@ def reading(record: Record, *, endpoint: Asks) -> Record:
     problem = record.problem
     line = "=" * 20
     starter = f"\n\nThe answer begins with:\n{problem.starter_code}" if problem.starter_code else ""
-    text = f"{QUESTION}\n{line}\n{problem.statement[:MOST]}{starter}\n{line}"
+    text = f"{QUESTION}\n{line}\n{str(problem.statement)[:MOST]}{starter}\n{line}"
     try:
         answer = _answer(endpoint.ask([{"role": "user", "content": text}], key="reading"))
     except NoAnswer:

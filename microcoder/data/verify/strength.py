@@ -4,7 +4,11 @@ programs.
     weak_tests    too many mutants of the reference are accepted, or a program that always gives the same answer
 
 Some mutants are equivalent: no test could tell them from the reference, however good. `mutations.py` leaves out what
-can be seen to be so; the rest is why `alive`, the share that may live, is not near 0.
+can be seen to be so. Of 36 others that had lived through the tests of MBPP, HumanEval and LeetCode, 13 proved to be
+equivalent: 2 to 6% of all mutants of such a set, but up to 40% for a single program. Hence `alive`, the share that may
+live: of the 24 test sets above 0.35 in 371 measured, 21 were weak indeed when looked at.
+
+One answer to all tests is weak, even where it is always the right one, and so is a single test with a short answer.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from .options import DEFAULTS, Options
 from .programs import check_sound, judged, programs
 from .references import LIMIT_S
 
-SHORTEST_S = 0.5  # CPU seconds; starting alone can take a tenth of it on a busy machine
+SHORTEST_S = 0.5  # CPU seconds, for references that take next to none
 NOT_RUN = ("compile_error", "no_code", "internal_error")
 
 

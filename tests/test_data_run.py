@@ -1,0 +1,129 @@
+"""`microcoder data` from the command line: a file of problems in, a training set and a report out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from microcoder.cli import cli
+from microcoder.files import read_problems, write_problems
+from microcoder.schema import Problem, Test
+
+SUMS = """Given a list of integers `numbers`, return the sum of all those that are {what}.
+
+The list has at most 1000 elements, each between -1000 and 1000. An empty list gives 0."""
+
+
+def summing(n, what, test):
+    """A problem with a right and a wrong solution."""
+    loop = f"for x in numbers:\n        if {test}:\n            found += x"
+    code = f"def total(numbers):\n    found = 0\n    {loop}\n    return found"
+    wrong = "def total(numbers):\n    return sum(numbers)"
+    lists = [[], [1], [2, 3, 4], [-5, 6, 7, 0], [9, 9, 12, -3], list(range(-20, 40)), [100, -100, 55, 5, 15]]
+    scope: dict = {}
+    exec(code, scope)
+    return Problem(
+        f"own/{n}",
+        "function",
+        statement=SUMS.format(what=what),
+        entry_point="total",
+        starter_code="def total(numbers: list[int]) -> int:",
+        tests=[Test(json.dumps([numbers]), json.dumps(scope["total"](numbers))) for numbers in lists],
+        difficulty=("easy", "medium", "hard")[n % 3],
+        licence="MIT" if n % 2 else "unclear",
+        solutions=[{"code": code, "language": "python", "verdict": "accepted"},
+                   {"code": wrong, "language": "python", "verdict": "wrong_answer"}],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(the folder, what the command said)."""
+    folder = tmp_path_factory.mktemp("data")
+    good = [
+        summing(0, "divisible by three", "x % 3 == 0"),
+        summing(1, "greater than the number of elements of the list", "x > len(numbers)"),
+        summing(2, "odd, counted only where the element is also negative", "x % 2 and x < 0"),
+    ]
+    twin, failing = summing(3, "divisible by three", "x % 3 == 0"), summing(4, "even", "x % 2 == 0")
+    silent = summing(5, "prime", "x > 1 and all(x % y for y in range(2, x))")
+    failing.tests[2].output, silent.statement = "999", ""
+    write_problems(folder / "problems.jsonl", [*good, twin, failing, silent])
+    with open(folder / "problems.jsonl", "a") as file:
+        file.write("this is not JSON\n")
+    (folder / "data.toml").write_text(f"""
+        [[collect.sources]]
+        path = "{folder / "problems.jsonl"}"
+        [output]
+        folder = "{folder / "out"}"
+        workers = 1
+        [difficulty]
+        by = "none"
+        [verify]
+        mutants = 8
+        [judge]
+        workers = 2
+        """)
+    result = run("run", folder / "data.toml")
+    assert result.exit_code == 0, result.output
+    return folder, result
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["data", *map(str, words)])
+
+
+def test_every_problem_that_is_left_was_verified_and_every_other_has_its_reason(made):
+    folder, result = made
+    kept = {problem.id for problem in read_problems(folder / "out/dataset/problems.parquet")}
+    assert kept == {"own/0", "own/1", "own/2"}
+    for words in ("unreadable_row 1", "duplicate 1", "missing_statement 1", "reference_fails 1"):
+        assert words in result.output
+
+
+def test_run_again_it_does_nothing_again_and_says_so(made):
+    folder, _ = made
+    again = run("run", folder / "data.toml")
+    assert again.exit_code == 0 and again.output.count("done before") == again.output.count(" kept (")
+
+
+def test_another_setting_for_verify_runs_only_verify_again(made):
+    folder, _ = made
+    other = run("run", folder / "data.toml", "verify.mutants=0")
+    lines = [line for line in other.output.splitlines() if " kept (" in line]
+    assert [line.partition(":")[0] for line in lines if "done before" not in line] == ["verify/1-run"]
+    run("run", folder / "data.toml")
+
+
+def test_show_prints_what_was_dropped_and_why(made):
+    folder, _ = made
+    shown = run("show", folder / "out", "--dropped", "reference_fails")
+    assert shown.exit_code == 0 and "own/4" in shown.output and "999" in shown.output
+    one = run("show", folder / "out", "--id", "own/3")
+    assert "duplicate" in one.output and "own/0" in one.output
+    wrong = run("show", folder / "out", "--dropped", "reference_fail")
+    assert wrong.exit_code == 2 and "did you mean 'reference_fails'" in wrong.output
+
+
+def test_the_report_names_every_reason(made):
+    folder, _ = made
+    assert run("report", folder / "out").exit_code == 0
+    text = (folder / "out/report.html").read_text()
+    assert "reference_fails" in text and "unreadable_row" in text and "<svg" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "none.toml"], "cannot read none.toml"),
+        (["run", "{folder}/data.toml", "verify.mutant=3"], "did you mean 'mutants'"),
+        (["run", "{folder}/data.toml", "collect.sources=[]"], "names no sources"),
+        (["report", "{folder}"], "no finished step"),
+    ],
+)
+def test_wrong_input_gives_a_direction(made, words, said):
+    folder, _ = made
+    result = run(*[word.format(folder=folder) for word in words])
+    assert result.exit_code == 2 and said in result.output
