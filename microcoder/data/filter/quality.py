@@ -18,7 +18,7 @@ from .text import statement, words
 # signal: (fine from here on, useless from here on). No statement of 3,601 from five public data sets is beyond the
 # second, save two that say only that they are not available.
 LIMITS = {
-    "few words": (10, 4),
+    "few words": (8, 2),
     "many words": (4000, 20000),
     "letters": (0.6, 0.3),  # among the characters of prose
     "function words": (0.15, 0.05),  # the, of, is: no English sentence does without

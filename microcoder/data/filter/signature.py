@@ -20,6 +20,7 @@ from .sketch import Array, grams, leaders, number, sketch
 
 TEXT, CODE, TESTS = 120, 60, 48  # slots
 SHINGLE = 5  # words, or tokens of a program
+SHORT = 20  # shingles
 LITERAL_BITS = 256
 SIGNATURE = np.dtype([
     ("exact", "<u8"),  # the statement, spaces and case aside
@@ -122,6 +123,8 @@ def _of_text(row: Array, statement: str) -> None:
     versions = {version.replace(" ", "_") for version in _VERSION.findall(folded)}
     row["choices"] = _bits((_BIT[word] for word in _BIT.keys() & (known | versions)), row["choices"])
     literals = {word for word in known if word.isdigit()}.union(_QUOTED.findall(statement))
+    if len(shingles) < SHORT:  # hardly more than a name: "decodes what f encoded"
+        literals |= text.identifiers(statement)
     row["literals"] = _bits((number(literal) % LITERAL_BITS for literal in literals), row["literals"])
 
 

@@ -60,6 +60,11 @@ def blind(text: str) -> list[str]:
     return out
 
 
+def identifiers(text: str) -> set[str]:
+    """The names of variables and functions in a text, those of one letter aside."""
+    return {token for token in set(_NAME.findall(text)) if len(token) > 1 and _identifier(token)}
+
+
 def _plain(text: str) -> str:
     if not text.isascii():  # in pieces: Python sorts a run of combining marks in quadratic time
         text = "".join(unicodedata.normalize("NFKC", text[n : n + 1000]) for n in range(0, len(text), 1000))

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .signature import MASKS
+from .signature import MASKS, SHORT
 from .sketch import Array
 
 By = Literal["exact", "text", "tests", "solution"]
@@ -59,7 +59,7 @@ def twins(a: Array, b: Array, like: Likeness, threshold: float = 0.8) -> tuple[B
     enough = 8 if long and like.text >= 0.5 else 64 if bred and not long else 24
     if like.cases >= 0.8 and (evidence >= enough or alike or like.code >= 0.75 and tokens >= 32):
         return "tests", like.cases
-    if same_program and tokens >= 56 or alike and tokens >= 9 and (like.cases >= 0.3 or like.text >= 0.5):
+    if same_program and tokens >= 56 or alike and tokens >= 9 and (like.cases >= 0.3 or like.text >= 0.35):
         return "solution", 1.0 if same_program else like.code
     return None
 
@@ -70,7 +70,7 @@ def same_text(a: Array, b: Array, like: Likeness, threshold: float) -> bool:
     if sizes[0] < 6 or several or differ(a, b, "literals"):
         return False
     contained = like.text * sum(sizes) / (1 + like.text) / sizes[0]  # the share of the smaller one
-    return sizes[0] >= 20 and like.text >= threshold or contained >= 0.95 and like.text >= threshold - 0.15
+    return sizes[0] >= SHORT and like.text >= threshold or contained >= 0.95 and like.text >= threshold - 0.15
 
 
 def choose_differently(a: Array, b: Array) -> bool:
