@@ -24,6 +24,7 @@ from microcoder.rollout.plain import Pools, Rows
 from microcoder.rollout.shadow import Shadow
 
 kernels = pytest.importorskip("microcoder.rollout.kernels", reason="the kernels need Triton: pip install triton")
+triton, tl = kernels.triton, kernels.tl
 
 CHECKS = []
 
@@ -152,21 +153,37 @@ def test_an_end_token_and_the_limit_end_a_row_and_a_row_that_is_done_stays_as_it
     assert found["greedy"]["same"]  # as the plain operations leave everything
 
 
+@triton.jit
+def _uniforms(seed, out, LANES: tl.constexpr):
+    """Those of the first block of the vocabulary, at position 0, where the seed is the key."""
+    lane = tl.arange(0, LANES)
+    u0, u1, u2, u3 = tl.rand4x(tl.load(seed), lane, n_rounds=7)
+    tl.store(out + lane, u0)
+    tl.store(out + LANES + lane, u1)
+    tl.store(out + 2 * LANES + lane, u2)
+    tl.store(out + 3 * LANES + lane, u3)
+
+
 @check
 def drawing():
-    logits, heat = torch.randn(6, 5003) * 2, 0.7
-    rows = rows_of(6, seed=list(range(6)))
+    logits, heat = torch.randn(8, 4096), 0.7
+    rows = rows_of(8, seed=torch.randint(2**62, (8,)).tolist())
     written, logprobs = picked(kernels.pick, logits, rows, heat)
+    uniforms = torch.empty(8, 4096)
+    for n in range(8):
+        _uniforms[(1,)](rows.seed[n : n + 1], uniforms[n], LANES=1024)
     whole = torch.log_softmax(logits / heat, -1)
     return {
+        "drawn": rows.token.tolist(),
+        "expected": (whole - (-uniforms.log()).log()).argmax(-1).tolist(),
+        "likeliest": logits.argmax(-1).tolist(),
         "logprobs": furthest([logprobs[:, 0]], [whole.gather(1, written[:, :1].long())[:, 0]]),
-        "likeliest": int((written[:, 0] == logits.argmax(-1)).sum()),
     }
 
 
-def test_log_probabilities_are_those_at_the_temperature(found):
+def test_a_draw_is_the_likeliest_after_gumbel_noise_at_the_temperature(found):
+    assert found["drawing"]["drawn"] == found["drawing"]["expected"] != found["drawing"]["likeliest"]
     assert found["drawing"]["logprobs"] < 1e-5
-    assert found["drawing"]["likeliest"] < 6
 
 
 @check
@@ -175,7 +192,7 @@ def noise():
 
     def drawn(seeds, positions, **settings):
         rows = rows_of(len(seeds), seed=seeds, position=positions, **settings)
-        picked(kernels.pick, torch.zeros(len(seeds), 997), rows, 1.0)
+        picked(kernels.pick, torch.zeros(len(seeds), 3 * 4096), rows, 1.0)  # three blocks
         return rows.token.tolist()
 
     return {
@@ -188,7 +205,9 @@ def noise():
 def test_the_noise_depends_on_the_seed_and_the_position_only(found):
     first, second = found["noise"]["two"]
     assert found["noise"]["elsewhere"] == [second, first]
-    assert len({first, second, *found["noise"]["others"]}) == 6
+    drawn = {first, second, *found["noise"]["others"]}
+    assert len(drawn) == 6
+    assert max(drawn) >= 4096  # the noise of one block is not that of another
 
 
 @check
@@ -239,7 +258,7 @@ def norms():
     """The largest difference, as a share of the largest value."""
     results = {}
     for width, dtype in NORMED:
-        x, weight = torch.randn(2, 3, 2 * width)[..., :width] * 5, torch.randn(width)
+        x, weight = (torch.randn(2, 3, 2 * width) * 5)[..., :width], torch.randn(width)
         got = kernels.rms_norm(x, weight, 1e-5, dtype)
         x, weight = x.double(), weight.double()
         expected = x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +158,8 @@ def _evaluation(sources: Any) -> EvaluationSet:
 def learned(parts: list[Path], *, predictor: str, given: bool, endpoint: Any) -> dict[str, Any]:
     """Without a predictor, one is trained on the labels that the problems themselves bring."""
     if not given:
-        pairs = labelled(_records(parts))
-        records, labels = [], []
-        for record, label in pairs:
-            records.append(record)
-            labels.append(label)
-        train(records, labels).save(predictor)
+        first, second = tee(labelled(_records(parts)))  # read in step, so nothing is kept
+        train((record for record, _ in first), (label for _, label in second)).save(predictor)
     return {}
 
 

@@ -3,7 +3,7 @@
 Everything is in terms of hardness, 0 to 1: 1 - success where a model was measured (`calibrate`), else the score itself.
 Two passes: the first (`plan`) sees each problem's id and hardness and keeps a hash of it; the second (`selected`)
 decides each problem alone. Which ones stay of a band is a draw by that hash of seed and id, so neither order nor the
-division into parts matters, and a problem that stays in a small selection stays in a larger one.
+division into parts matters, and a smaller selection is, up to rounding, a part of a larger one.
 
 Reasons: `too_easy`, `over_target`, `unscored`.
 """

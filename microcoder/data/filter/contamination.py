@@ -6,8 +6,8 @@ the second a short evaluation problem inside a long candidate. 0.22 or more is c
 
 1. A statement of fewer than 16 words is one gram, all of it: it overlaps only with the very same words. "Write a
    function to find the sum of squares" inside a longer sentence is another problem.
-2. 16-grams that more than `common` evaluation problems share are boilerplate ("print one integer, the answer modulo...")
-   and count for nothing, on either side.
+2. 16-grams that more than `common` evaluation problems share are boilerplate ("the input is given from standard input
+   in the following format...") and count for nothing, on either side.
 3. One shared gram is a turn of phrase: two distinct ones at least, unless the candidate or the problem has but one.
 4. What 16-grams cannot see (renamed variables, other words, a translation) the signatures of `duplicates` can.
 
@@ -65,7 +65,7 @@ class EvaluationSet:
         return cls(flat[order], owners[order], sizes, boilerplate, index)
 
     def match(self, record: Record, overlap: float = 0.22) -> Match | None:
-        """The evaluation problem that it overlaps with the most, if that is enough; else its twin among them, if any."""
+        """The evaluation problem that it overlaps with the most, if that is enough; else its twin among them."""
         return self._overlapping(record.problem, overlap) or self._twin(record)
 
     def _overlapping(self, problem: Problem, least: float) -> Match | None:

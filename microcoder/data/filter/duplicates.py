@@ -1,11 +1,11 @@
 """Duplicates inside and across sources: the first one seen stays, the others name it.
 
 `signature(record)` is worked out in worker processes; one Index takes the signatures in order. Candidates come from
-locality-sensitive hashing: each band of slots of a sketch is a key, and problems that share a key are compared (`twins`).
+locality-sensitive hashing: each band of slots of a sketch is a key, and problems that share one are compared (`twins`).
 
-The index is a chained hash table of plain arrays: `heads` has the latest row of each bucket of each key, `before` the one
-before it. The keys are not kept: a row that is in a bucket by chance is found out by comparing. 1 KB for each problem that
-there is room for, however long it is; the room doubles when it is used up.
+The index is a chained hash table of plain arrays: `heads` has the latest row of each bucket of each key, `before` the
+one before it. The keys are not kept: a row that is in a bucket by chance is found out by comparing. That is 1 KB for
+each problem that there is room for, however long it is; the room doubles when it is used up.
 """
 
 from __future__ import annotations

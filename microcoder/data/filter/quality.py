@@ -64,7 +64,7 @@ def quality(record: Record, *, least: float = 0.0) -> Record:
 
 def signals(text: str, english: bool = True) -> dict[str, float]:
     """What is measured, by name."""
-    lines = [(line.strip(), words(line)) for line in text.splitlines()]
+    lines = [(line.strip(), words(line)) for line in _TAG.sub(" ", text).splitlines()]
     prose = [(line, found) for line, found in lines if sum(map(_wordlike, found)) >= 3]
     found = [word for _, line in prose for word in line]
     long = [word for word in found if len(word) > 1 and word.isalpha()]

@@ -3,8 +3,8 @@
 Precision first: a pattern asks for the request itself ("write an SQL query"), not for its subject (a problem about
 parsing HTML is a problem), and the ones for questions in words hold only where no program is asked for.
 
-A problem with more than one right answer ("print any of them") is kept: notes["many_answers"] says that its tests accept
-only one of them, unless it has a checker, or order is all that is free and its comparison is unordered.
+A problem with more than one right answer ("print any of them") is kept: notes["many_answers"] says that its tests
+accept only one of them, unless it has a checker, or order is all that is free and its comparison is unordered.
 
 Reasons: `irrelevant` (what it is, and the words that say so), `malformed` (the statement is no text).
 """
@@ -18,7 +18,7 @@ from .text import statement
 
 _MAKE = r"\b(?:write|create|build|develop|make|design|implement|give|provide)\b"
 _NEAR = r"[^.\n]{0,60}?"
-_START = r"(?:^|[.!?:]\s|\n)\s{0,20}(?:\d{1,2}[.)]\s{0,5})?"
+_START = r"(?:^|[.!?:]\s|\n)[ \t]{0,20}(?:\d{1,2}[.)][ \t]{0,5})?"
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -28,7 +28,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 NEVER = {  # whatever else the statement says
     "SQL": _pattern(
         rf"{_MAKE}{_NEAR}\b(?:my|postgre)?sql (?:query|queries|statement|solution)|\bsql schema\b"
-        r"|(?:^|\n)\s{0,20}table: \w{1,40}\s{1,20}\+-{3}"
+        r"|(?:^|\n)[ \t]{0,20}table: \w{1,40}\s{1,20}\+-{3}"
     ),
     "a shell script": _pattern(
         rf"{_MAKE}{_NEAR}\b(?:bash|shell|powershell|awk|sed) (?:script|command|one-liner|pipeline)"
@@ -41,7 +41,8 @@ NEVER = {  # whatever else the statement says
         rf"{_MAKE}{_NEAR}\b(?:gui|graphical user interface|tkinter|pyqt5?|pygame|(?:desktop|mobile|android|ios) app)\b"
     ),
     "use of the network": _pattern(
-        r"\b(?:download|scrape|crawl|fetch)\b[^.\n]{0,40}?\b(?:from|the) (?:\w+ )?(?:url|web ?site|web ?page|internet|api)\b"
+        r"\b(?:download|scrape|crawl|fetch)\b[^.\n]{0,40}?\b(?:from|the) (?:\w+ )?"
+        r"(?:url|web ?site|web ?page|internet|api)\b"
         r"|\b(?:send|make|issue|perform) (?:an? )?(?:http|https|api|get|post) requests?\b"
         rf"|{_MAKE}{_NEAR}\b(?:web (?:server|scraper|crawler|service)|rest api|(?:tcp|udp|chat) (?:server|client)|"
         r"flask|django)\b"
@@ -75,7 +76,7 @@ WORDS = {  # a question to be answered in words, unless a program is asked for a
     "an explanation": _pattern(
         rf"{_START}(?:explain|discuss|describe|compare|define|summari[sz]e|outline)"
         r" (?:and contrast|why|how|what|the|in|your|with|whether|briefly|an?)\b"
-        rf"|{_START}(?:what is the difference between|what are the (?:main|advantages|benefits|differences)|why (?:is|are|do|does)\b)"
+        rf"|{_START}(?:what is the difference between|what are the (?:main|advantages|differences)|why (?:is|are|do))\b"
     ),
 }
 PROGRAM = _pattern(
@@ -90,8 +91,9 @@ _CHOICE = _pattern(
 )
 _ANY = _pattern(
     r"\b(?:print|output|return|report|give|find)s? any (?:one )?(?:of (?:them|these|the)|valid|such|possible|correct)\b"
-    r"|\b(?:multiple|several|many|more than one)\b[^.\n]{0,60}?\b(?:print|output|return|report|find|give)s?\b[^.\n]{0,30}?\bany\b"
-    r"|\bany (?:of them|valid answer|correct answer|possible answer)\b[^.\n]{0,40}?\b(?:accepted|allowed|correct|fine)\b"
+    r"|\b(?:multiple|several|many|more than one)\b[^.\n]{0,60}?\b(?:print|output|return|report|find|give)s?\b"
+    r"[^.\n]{0,30}?\bany\b"
+    r"|\bany (?:of them|(?:valid|correct|possible) answer)\b[^.\n]{0,40}?\b(?:accepted|allowed|correct|fine)\b"
 )
 _ORDER = _pattern(r"\b(?:print|output|return)(?:s|ed)?\b[^.\n]{0,60}?\bin (?:any|arbitrary) order\b")
 
@@ -109,7 +111,8 @@ def relevance(record: Record) -> Record:
         for what, pattern in WORDS.items():
             if found := pattern.search(text):
                 raise Dropped("irrelevant", f"{what}: {_shown(found)}")
-    if problem.compare.checker is None and (_ANY.search(text) or not problem.compare.unordered and _ORDER.search(text)):
+    checked, unordered = (bool(getattr(problem.compare, name, None)) for name in ("checker", "unordered"))
+    if not checked and (_ANY.search(text) or (_ORDER.search(text) and not unordered)):
         record.notes["many_answers"] = True
     return record
 

@@ -1,8 +1,8 @@
 """n-grams as numbers, and MinHash: a set of any size as a few numbers that tell how alike two sets are.
 
-Two sketches agree in a slot with the probability that is the Jaccard similarity of the two sets. 16 bits of each minimum
-are kept (chance makes strangers agree in one slot of 65,536), so 120 slots take 240 bytes. The hashes are the same in
-every process and on every machine, unlike Python's own.
+Two sketches agree in a slot with the probability that is the Jaccard similarity of the two sets. 16 bits of each
+minimum are kept (chance makes strangers agree in one slot of 65,536), so 120 slots take 240 bytes. The hashes are the
+same in every process and on every machine, unlike Python's own.
 """
 
 from __future__ import annotations

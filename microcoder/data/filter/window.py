@@ -16,7 +16,7 @@ _DATE = re.compile(r"\s*(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?!\d)")
 
 
 def dates(record: Record, *, after: str = "2023-01-01", before: str = "", unknown: Unknown = "keep") -> Record:
-    """Of `after` or later, and earlier than `before`; an empty limit is none. "2023" and "2023-05" mean their first day."""
+    """Of `after` or later, and earlier than `before`; an empty limit is none. "2023-05" means its first day."""
     date = day(record.problem.date)
     if not date:
         if unknown == "drop":

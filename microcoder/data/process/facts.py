@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ..record import Record
 from .samples import Part, blocks
 
-_LIMIT = re.compile(r"(?:cpu )?(time|memory) ?limit(?: per test(?: ?case)?)? ?:? ?(.{0,40})", re.I)
+_LIMIT = re.compile(r"(?:cpu )?(time|memory) ?limit(?: per test(?: ?case)?)? ?:? ?(.{0,40})")
 _AMOUNT = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ?([a-z]{1,12})\.?", re.I)
 _NANOS = re.compile(r"\{'seconds': (\d{1,9}), 'nanos': (\d{1,9})\}")
 _SECONDS = {"ms": 1e-3, "msec": 1e-3, "millisecond": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0}
@@ -42,7 +43,7 @@ def bare(line: str) -> str:
 def _without_starter(record: Record, parts: Sequence[Part]) -> Sequence[Part]:
     """Without "Please complete the following python code precisely" and the code, once that is the starter code."""
     problem = record.problem
-    for n, (asked, code) in enumerate(zip(parts, parts[1:], strict=False)):
+    for n, (asked, code) in enumerate(pairwise(parts)):
         *before, last = asked.text.rstrip().rsplit("\n", 1)
         fenced = _FENCED.fullmatch(code.text)
         if code.kind == "code" and fenced and _COMPLETE.fullmatch(bare(last)):
@@ -58,17 +59,19 @@ def _without_limits(record: Record, text: str) -> str:
     kept: list[str] = []
     n = 0
     while n < len(lines):
-        line, following = bare(lines[n]), next((m for m in range(n + 1, len(lines)) if lines[m].strip()), n)
+        line = bare(lines[n]).lower()
         limit = _LIMIT.fullmatch(line[:100])
-        if limit and _set_limit(record, limit[1].lower(), limit[2]):
+        if limit and _set_limit(record, limit[1], limit[2]):
             n += 1
-        elif limit and not limit[2] and _set_limit(record, limit[1].lower(), bare(lines[following])):
-            n = following + 1
-        elif line.lower() == "tags" and following > n and _set_tags(record, lines[following]):
-            n = following + 1
-        else:
-            kept.append(lines[n])
-            n += 1
+            continue
+        if line == "tags" or (limit and not limit[2]):  # what they are stands on the next line
+            following = next((m for m in range(n + 1, len(lines)) if lines[m].strip()), n)
+            value = lines[following]
+            if _set_limit(record, limit[1], bare(value)) if limit else _set_tags(record, value):
+                n = following + 1
+                continue
+        kept.append(lines[n])
+        n += 1
     return "\n".join(kept)
 
 

@@ -28,7 +28,7 @@ _SHOWN = re.compile(
 )  # fmt: skip
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?|instance|e\.g|test case)\b", re.I)
 _ASIDE = re.compile(r"[#*_ ]{0,8}(?:examples?|samples?|notes?|explanations?|hints?)\b.{0,30}", re.I)
-_FORMULA_FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|equals?|function)\b[^.]{0,60}", re.I)
+_FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|equals?|function)\b[^.]{0,60}", re.I)
 _EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of images
 
 
@@ -36,7 +36,9 @@ def remove(record: Record, *, words: int = 12) -> Record:
     """Images out of the statement; with fewer `words` beside them than this they were the statement."""
     problem = record.problem
     out: list[str] = []
-    images, task, above = 0, True, ""  # task: before the examples and remarks; above: the last line with something in it
+    images = 0
+    task = True  # until the examples and remarks begin
+    above = ""  # the last line with something in it
     for part in blocks(problem.statement):
         lines: list[str] = []
         for line in part.text.split("\n") if part.kind == "prose" else ():
@@ -45,9 +47,9 @@ def remove(record: Record, *, words: int = 12) -> Record:
             if task:
                 _refuse(line, above, found)
             images += len(found)
-            rest = _IMAGE.sub(lambda match: _formula(match), line)
-            emptied = _EMPTY.fullmatch(rest) and (found or (_IMAGE.search(above) and rest.strip()))
-            if not emptied:
+            rest = _IMAGE.sub(_formula, line)
+            ruled = bool(rest.strip()) and above.startswith(("!", "<im", "|"))  # what drew a table around images
+            if not (_EMPTY.fullmatch(rest) and (found or (ruled and _IMAGE.search(above)))):
                 lines.append(rest.strip() if found else rest)
             above = line if line.strip() else above
         out.append("\n".join(lines) if part.kind == "prose" else part.text)
@@ -76,7 +78,7 @@ def _refuse(line: str, above: str, images: list[re.Match[str]]) -> None:
     for image in images:
         before, after = line[: image.start()].rstrip(), line[image.end() :].lstrip()
         if _EMPTY.fullmatch(before.strip("*>")):
-            goes_on = bool(_FORMULA_FOLLOWS.search(above[-80:]))
+            goes_on = bool(_FOLLOWS.search(above[-80:]))
         else:
             goes_on = before[-1] not in ".!?:|"
         if goes_on or after[:1].islower() or after[:1] in (",", ".", ";"):
