@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check demo clean
+.PHONY: help setup test test-kernels check demo clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP)  ## .venv with the package (editable) and the development tools, at the pinned versions
 
@@ -21,6 +21,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 test: $(STAMP)  ## the tests; PYTEST_ARGS="tests/test_cli.py -k resume" for some of them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
+	$(BIN)/python -m pytest tests/test_rollout_kernels.py
 
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

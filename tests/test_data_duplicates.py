@@ -217,11 +217,11 @@ FAMILIES = [
     ),
     (
         ("Write a function that matches a string that has an a followed by two to three 'b'.",
-         ["assert f('ac') == 'Not matched!'", "assert f('dc') == 'Not matched!'", "assert f('abbba') == 'Found a match!'"],
-         "import re\ndef f(text):\n    return 'Found a match!' if re.search('ab{2,3}', text) else 'Not matched!'"),
+         ["assert f('ac') == 'Not matched!'", "assert f('dc') == 'Not matched!'", "assert f('abbba') == 'Matched!'"],
+         "import re\ndef f(text):\n    return 'Matched!' if re.search('ab{2,3}', text) else 'Not matched!'"),
         ("Write a function that matches a string that has an a followed by three 'b'.",
-         ["assert f('ac') == 'Not matched!'", "assert f('dc') == 'Not matched!'", "assert f('abbba') == 'Found a match!'"],
-         "import re\ndef f(text):\n    return 'Found a match!' if re.search('ab{3}?', text) else 'Not matched!'"),
+         ["assert f('ac') == 'Not matched!'", "assert f('dc') == 'Not matched!'", "assert f('abbba') == 'Matched!'"],
+         "import re\ndef f(text):\n    return 'Matched!' if re.search('ab{3}?', text) else 'Not matched!'"),
     ),
     (
         ("Remove the empty lists from a list of lists that was given.", ["assert f([[], [1]]) == [[1]]"],

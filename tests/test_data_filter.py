@@ -100,6 +100,10 @@ def test_each_signal_finds_what_it_is_for(signal, statement):
     assert (found.reason, found.detail.split(":")[0]) == ("low_quality", signal)
 
 
+def test_things_to_be_added_are_no_placeholder():
+    quality(of("Given two numbers to be added and a bridge under construction, is the problem that one is missing?"))
+
+
 def test_a_placeholder_is_no_statement():
     found = loss(quality, of("English description is not available for the problem. Please switch to Chinese."))
     assert (found.reason, "not available" in found.detail) == ("low_quality", True)
@@ -274,9 +278,7 @@ def test_garbage_is_dropped_and_never_an_exception(field, value):
     index.match(mark)
 
 
-@pytest.mark.parametrize(
-    "unit", ["write a ", '\\"', "'''", "<a ", "\n", "\n 1. ", "a = ", "\u0301\u0323", "/*", "A) b\n", "Aa ", "("]
-)
+@pytest.mark.parametrize("unit", ["write a ", '\\"', "'''", "<a ", "\n 1. ", "a = ", "\u0301\u0323", "/*", "A) b\n"])
 def test_hostile_texts_of_100_kb_take_linear_time(unit):
     """Quadratic time would not take longer than expected here, but minutes: no clock is needed."""
     text = unit * (100_000 // len(unit))

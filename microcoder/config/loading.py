@@ -35,7 +35,10 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Confi
 
 
 def load_as(
-    model: type[Settings], path: str | Path | None, overrides: Sequence[str] = (), defaults: dict[str, Any] | None = None
+    model: type[Settings],
+    path: str | Path | None,
+    overrides: Sequence[str] = (),
+    defaults: dict[str, Any] | None = None,
 ) -> Settings:
     """The same for settings of another kind."""
     data: dict[str, Any] = defaults or {}

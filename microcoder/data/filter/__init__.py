@@ -1,0 +1,1 @@
+"""Filter: text quality, relevance, duplicates, contamination, dates and licences."""
