@@ -47,11 +47,11 @@ def distributions(model, prompts, completions, temperature=1.0):
 
 def furthest(model, prompts, completions, temperature=1.0):
     """The largest difference between the log-probabilities of completions and those of a plain forward pass."""
-    expected = distributions(model, prompts, completions, temperature)
-    return max(
-        float((logprobs.gather(1, torch.tensor(one.ids)[:, None])[:, 0] - torch.tensor(one.logprobs)).abs().max())
-        for logprobs, one in zip(expected, completions, strict=True)
-    )
+    differences = [
+        logprobs.gather(1, torch.tensor(one.ids)[:, None])[:, 0] - torch.tensor(one.logprobs)  # (t,)
+        for logprobs, one in zip(distributions(model, prompts, completions, temperature), completions, strict=True)
+    ]
+    return float(torch.cat(differences).abs().max())
 
 
 def in_order(completions):

@@ -1,4 +1,4 @@
-"""Broken encodings repaired: mojibake, byte order marks, control characters, line ends (ftfy). Tests are data: left alone.
+"""Broken encodings repaired (ftfy): mojibake, byte order marks, control characters, line ends. Tests are left alone.
 
 Drops: broken_text (characters are lost for good: U+FFFD, "锟斤拷", mojibake that cannot be undone).
 """
@@ -29,7 +29,8 @@ def repair(record: Record, *, lost: int = 3) -> Record:
     for text in (title, statement):
         gone = [match.start() for match in _LOST.finditer(text)]
         if len(gone) > lost:
-            raise Dropped("broken_text", f"{len(gone)} characters are lost, as in {text[max(0, gone[0] - 20):][:40]!r}")
+            place = text[max(0, gone[0] - 20) :][:40]
+            raise Dropped("broken_text", f"{len(gone)} characters are lost, as in {place!r}")
         bad = sum(map(_badness, filter(_needs_a_look, text.split("\n"))))
         if bad > lost:
             raise Dropped("broken_text", f"{bad} places look like mojibake that cannot be undone")
@@ -48,7 +49,7 @@ def _needs_a_look(line: str) -> bool:
     return not _CLEAN.fullmatch(line)
 
 
-@lru_cache(maxsize=1_000)  # ftfy too looks at each line for itself, and many come again
+@lru_cache(maxsize=200)  # ftfy too looks at each line for itself, and many come again
 def _line(line: str) -> str:
     ftfy = package("ftfy")
     line = ftfy.fix_text(line, ftfy.TextFixerConfig(explain=False, **_ASIDE))
@@ -63,6 +64,6 @@ def _symbol(match: re.Match[str]) -> str:
         return match.group()
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=200)
 def _badness(line: str) -> int:
     return int(package("ftfy.badness").badness(line))

@@ -19,7 +19,7 @@ from ...schema import KINDS, Problem
 from ..record import Dropped, Record
 from .signature import defined, find, starter
 
-_PRINTS = re.compile(r"\bprint\b|\bwrite(?:lines)?\b|\bstdout\b")
+_PRINTS = re.compile(r"\bprint|\bwrite|\bstdout\b|\bcout\b|\bputs\b")  # a solution may say Python and be none
 _WORD = re.compile(r"\w+")
 _CHECK = re.compile(r"^def check\(", re.M)
 

@@ -32,8 +32,8 @@ _FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|e
 _EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of images
 
 
-def remove(record: Record, *, words: int = 12) -> Record:
-    """Images out of the statement; with fewer `words` beside them than this they were the statement."""
+def remove(record: Record, *, words_beside: int = 12) -> Record:
+    """Images out of the statement. With fewer words beside them than this they were the statement."""
     problem = record.problem
     out: list[str] = []
     images = 0
@@ -54,7 +54,7 @@ def remove(record: Record, *, words: int = 12) -> Record:
             above = line if line.strip() else above
         out.append("\n".join(lines) if part.kind == "prose" else part.text)
     statement = "".join(out)
-    if images and len(prose(statement).split()) < words:
+    if images and len(prose(statement).split()) < words_beside:
         raise Dropped("needs_image", f"{images} images and hardly a word beside them")
     if statement != problem.statement:
         problem.statement = statement

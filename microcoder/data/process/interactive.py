@@ -22,7 +22,7 @@ _SAID = re.compile(
     r"|\bflush (?:after (?:each|every|printing)|\(?stdout)|\bforget to flush\b|\bcout\.flush\b",
     re.I | re.M,
 )
-_DENIED = re.compile(r"(?:\bnot\b|n't\b|no longer|\bunlike\b|\bnon-?|no need to|without|avoid|instead of)[^.\n]{0,25}$", re.I)
+_DENIED = re.compile(r"(?:\bnot\b|n't\b|no longer|unlike|\bnon-?|no need|without|avoid|instead of)[^.\n]{0,25}$", re.I)
 _QUESTION = re.compile(r"""["'“`$(]\s?\?\s[\w$\\]""")
 _ANSWER = re.compile(r"""["'“`$(]\s?!\s[\w$\\]""")
 _ASKS = re.compile(r"\b(?:ask|asked|make|perform|print)\b[^.\n]{0,80}\b(?:quer(?:y|ies)|questions?)\b", re.I)
@@ -36,8 +36,7 @@ def refuse(record: Record) -> Record:
         return record
     for match in _SAID.finditer(problem.statement):
         before = problem.statement[max(0, match.start() - 40) : match.start()]
-        denied = _DENIED.search(before)
-        if not denied or "forget" in match.group().lower():
+        if not _DENIED.search(before) or "forget" in match.group().lower():
             raise Dropped("interactive", f"it says {' '.join(match.group().split())!r}")
     if all(pattern.search(problem.statement) for pattern in (_QUESTION, _ANSWER, _ASKS)):
         raise Dropped("interactive", 'questions begin with "?" and the answer with "!"')

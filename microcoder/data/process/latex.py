@@ -66,6 +66,5 @@ def _unwrapped(text: str) -> str:
     if "\\" not in text and "``" not in text:
         return text
     text = _SECTION.sub(r"## \1", _ITEM.sub("- ", _LIST.sub("", text)))
-    for pattern, written in ((_CODE, r"`\1`"), (_BOLD, r"**\1**"), (_ITALIC, r"*\1*"), (_WRAPPED, r"\1"), (_QUOTED, r'"\1"')):
-        text = pattern.sub(written, text)
-    return text
+    text = _ITALIC.sub(r"*\1*", _BOLD.sub(r"**\1**", _CODE.sub(r"`\1`", text)))
+    return _QUOTED.sub(r'"\1"', _WRAPPED.sub(r"\1", text))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from itertools import groupby
 
 from ..record import Dropped, Record
@@ -19,6 +20,7 @@ from .markdown import markdown
 from .samples import blocks, inline, on_prose
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,11})((?:[\s/][^<>]{0,2000})?)>")
+_PARAGRAPH = re.compile(r"^<p>(?=[A-Z])", re.M)
 _ATTRIBUTE = re.compile(r"""\b(href|src|alt|class|id|style)=("[^"]{0,1000}"|'[^']{0,1000}'|[^\s"'<>]{1,1000})""", re.I)
 _ENTITY = re.compile(r"&(?:amp;){0,3}(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _MARKUP = re.compile(r"</?[a-z]{1,12}>|&(?:#\d{2,5}|[a-z]{2,8});", re.I)  # in tests: data, and in the samples too
@@ -75,19 +77,19 @@ def to_markdown(text: str, samples: bool = True) -> str:
 
 def html_names(text: str) -> set[str]:
     """The names of the tags that are HTML in this text."""
-    opened, names, count = set(), set(), 0
+    opened: Counter[str] = Counter()
+    names = {"p"} if _PARAGRAPH.search(text) else set()
     for match in _TAG.finditer(text):
         name = match[2].lower()
-        if name not in _KNOWN:
-            continue
-        count += not match[1]
-        opened.add(name)
-        begins = name == "p" and text[match.end() : match.end() + 1].isupper() and text[: match.start()][-1:] in ("", "\n")
-        if match[1] or name in _UNMISTAKABLE or begins or _ATTRIBUTE.search(match[3]):
-            names.add(name)
-    if count > _MOST_TAGS:
-        raise Dropped("broken_text", f"{count} HTML tags")
-    return names | (opened & _BLOCKS if names & _BLOCKS else opened & {"p"} if names else set())
+        if name in _KNOWN:
+            opened[name] += not match[1]
+            if match[1] or name in _UNMISTAKABLE or _ATTRIBUTE.search(match[3]):
+                names.add(name)
+    if opened.total() > _MOST_TAGS:
+        raise Dropped("broken_text", f"{opened.total()} HTML tags")
+    if names:  # the others need not be closed either
+        names |= opened.keys() & (_BLOCKS if names & _BLOCKS else {"p"})
+    return names
 
 
 def _converted(text: str, names: set[str]) -> str:

@@ -10,11 +10,11 @@ from .samples import on_prose
 
 _NOISE = re.compile(
     r"problem ?(?:code|id) ?[:#] ?\S{1,30}"
-    r"|submit(?: (?:a |your )?(?:solution|code|answer))?|(?:my |all |view )?submissions|all submissions for this .{1,60}"
-    r"|tutorial|editorial|discuss(?:ion)?|add to (?:list|favou?rites)|report an? (?:issue|bug)|bookmark"
+    r"|submit(?: (?:a |your )?(?:solution|code|answer))?|(?:my |all |view )?submissions"
+    r"|all submissions for this .{1,60}|tutorial|editorial|discuss(?:ion)?|add to (?:list|favou?rites)|bookmark"
     r"|(?:problem )?(?:author|setter|tester|editorialist|translator|problem-?setter|prepared by)s? ?: ?\S.{0,80}"
     r"|source ?: ?.{0,60}(?:contest|cup|olympiad|round|icpc|acm|codeforces|atcoder|https?:).{0,60}"
-    r"|read (?:the )?problems? statements? in .{1,80}|print(?:able)? version"
+    r"|read (?:the )?problems? statements? in .{1,80}|print(?:able)? version|report an? (?:issue|bug)"
     r"|tweet|share(?: (?:this|on|via) .{1,40})?|like|follow us.{0,40}|facebook|twitter|reddit|copy link"
     r"|(?:log ?in|sign ?(?:in|up)|register)(?: (?:to|or) .{1,40})?"
     r"|(?:copyright|©|\(c\)) ?(?:©|\(c\))? ?(?:19|20)\d\d.{0,80}|all rights reserved\.?|powered by .{1,60}"

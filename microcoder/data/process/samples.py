@@ -33,7 +33,7 @@ _EXAMPLE = re.compile(
 )
 _DATA = re.compile(rf"(?:(?:{_SAMPLE}) ?(?:{_IO})|(?:{_IO}) ?(?:{_SAMPLE}))(?: ?#?\d+)?", re.I)
 _INPUT = re.compile(rf"(?:{_IO})(?: ?#?\d+)?", re.I)
-_ON_A_LINE = re.compile(rf"[\s*_]{{0,8}}(?:{_IO})[*_]{{0,3}} ?[:：][*_]{{0,3}}\s?\S", re.I)
+_LABEL = re.compile(rf"([\s*_]{{0,8}}(?:{_IO})[*_]{{0,3}} ?[:：][*_]{{0,3}}\s?)\S", re.I)
 _EXPLAINED = re.compile(r"[\s*_]{0,8}(?:explanation|explication|解释|解説|пояснение)\b", re.I)
 _AFTERWARDS = re.compile(  # headings that end the samples
     r"(?:notes?|explanations?|hints?|remarks?|constraints?|limits|scoring|subtasks?|sources?|tags|follow-?up|interaction"
@@ -87,6 +87,12 @@ def on_prose(text: str, change: Callable[[str], str], *, within: bool = False) -
     return "".join(change(part.text) if part.kind == "prose" else part.text for part in parts)
 
 
+def label(line: str) -> str:
+    """The "Input: " of `Input: nums = [1]`; nothing of any other line."""
+    match = _LABEL.match(line[:200])
+    return match[1] if match else ""
+
+
 @lru_cache(maxsize=8)
 def prose(text: str) -> str:
     """Only what is said in words: no code, samples or formulas."""
@@ -97,7 +103,7 @@ def prose(text: str) -> str:
 def _read(line: str, mode: Mode, after_blank: bool) -> tuple[Kind, Mode]:
     """What a line is, and what that means for the next one.
 
-    Modes: below the heading "Examples"; in the data below "Input" there; in "Input: x" until a blank line; in a doctest.
+    Modes: below the heading "Examples"; in the data below its "Input"; in "Input: x" or a doctest, up to a blank line.
     """
     heading = line.strip(" \t#*_>:：.【】") if len(line) < 80 else ""
     if _DATA.fullmatch(heading) or (mode and _INPUT.fullmatch(heading)):
@@ -111,7 +117,7 @@ def _read(line: str, mode: Mode, after_blank: bool) -> tuple[Kind, Mode]:
         return ("prose", "") if over else ("sample", "data")
     if mode in ("examples", "line") and _EXPLAINED.match(line[:80]):
         return "prose", "examples"
-    if mode == "examples" and _ON_A_LINE.match(line[:200]):
+    if mode == "examples" and label(line):
         return "sample", "line"
     if mode in ("line", "doctest"):
         return ("sample", mode) if line else ("prose", "examples" if mode == "line" else "")

@@ -24,7 +24,7 @@ class Signature:
     def takes(self, arguments: object) -> bool:
         """Whether the function can be called with a list of arguments or a dict of keyword arguments."""
         if isinstance(arguments, dict):
-            return self.keywords or set(arguments) <= set(self.names)
+            return len(arguments) >= self.least and (self.keywords or set(arguments) <= set(self.names))
         return isinstance(arguments, list) and self.least <= len(arguments) <= (self.most or len(arguments))
 
 
@@ -33,12 +33,11 @@ def defined(code: str) -> list[str]:
     classes = [(match.start(), match[1]) for match in _CLASS.finditer(code)]
     found = []
     for match in _HEADER.finditer(code):
-        owner = next((name for start, name in reversed(classes) if start < match.start()), "")
-        if not match[1] or not owner:
-            found.append(match[2] if not match[1] else "")
-        elif match[1].expandtabs(4) <= "    ":
-            found.append(f"{owner}.{match[2]}")
-    return [name for name in found if name and not name.rpartition(".")[2].startswith("_")]
+        indent, name = len(match[1].expandtabs(4)), match[2]
+        owners = [owner for start, owner in classes if start < match.start()] if indent else [""]
+        if owners and indent <= 4 and not name.startswith("_"):
+            found.append(f"{owners[-1]}.{name}".lstrip("."))
+    return found
 
 
 @lru_cache(maxsize=64)  # of one problem, several times

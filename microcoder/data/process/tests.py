@@ -106,9 +106,9 @@ def _check_body(problem: Problem) -> list[ast.Assert] | None:
     if len(checks) != 1:
         return None
     body = [node for node in checks[0].body if isinstance(node, ast.Assert)]
-    starts = {node.lineno for node in body} | {node.end_lineno for node in body}
-    apart = all(a.end_lineno < b.lineno for a, b in zip(body, body[1:], strict=False))  # type: ignore[operator]
-    return body if starts and apart and len(body) == len(checks[0].body) and checks[0].lineno < body[0].lineno else None
+    ends = [checks[0].lineno, *(node.end_lineno or 0 for node in body)]
+    apart = all(end < node.lineno for end, node in zip(ends, body, strict=False))
+    return body if body and apart and len(body) == len(checks[0].body) else None
 
 
 def _without(program: str, nodes: list[ast.Assert]) -> str:

@@ -16,7 +16,7 @@ from typing import Protocol
 from ..endpoint import NoAnswer
 from ..record import Dropped, Record
 from .language import identify, language_of
-from .samples import blocks, inline
+from .samples import blocks, inline, label
 
 Message = dict[str, str]
 
@@ -30,15 +30,16 @@ class Endpoint(Protocol):
 _TASK = (
     "You translate programming problems into English. Translate all of the user's text faithfully: add nothing, leave"
     " nothing out, solve nothing. Keep the Markdown and the division into lines. Marks such as ⟦3⟧ stand for code,"
-    " formulas and data: each must appear in your translation exactly once, unchanged, where it belongs in the sentence."
+    " formulas and data: each must appear in your translation exactly once, unchanged, where it belongs."
     " Answer with the translation only."
 )
 _MARK = re.compile(r"⟦\d{1,6}⟧")
 _QUOTED = r""""[^"\n]{1,80}"|'[^'\n]{1,40}'|“[^”\n]{1,80}”"""
-_PLAIN_RUN = re.compile(r"[⟦⟧]+|[!-~]+(?: [!-~]+)*")  # in Chinese or Russian, plain letters are names and numbers
-_NAME = re.compile(  # in Spanish, only what cannot be a word
+# In Chinese or Russian, plain letters are names and numbers; in Spanish, only what cannot be a word.
+_PLAIN_RUN = re.compile(r"[⟦⟧]+|[!-~≤≥≠×⋅…]+(?: [!-~≤≥≠×⋅…]+)*")
+_NAME = re.compile(
     rf"[⟦⟧]+|{_QUOTED}|\b\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z]{{2,}}\b|\b[A-Zb-dfghj-np-tv-xz]\b"
-    r"|[-+]?\d[\d.,^]*(?: ?[-+*/<>=≤≥≠^] ?\w+)*"
+    r"|[-+]?\d[\d.,^]*(?: ?[-+*/<>=≤≥≠^]{1,2} ?\w+)*"
 )
 
 
@@ -70,7 +71,7 @@ def _translated(text: str, endpoint: Endpoint, tries: int, short: bool = False) 
         wrong = _wrong_marks(answer, len(kept))
         if wrong:
             fault = Dropped("translation_changed_code", f"after {attempt + 1} tries, not once each: {wrong}")
-            complaint = f"These marks must appear exactly once each, and do not: {wrong}. Translate it again, with them."
+            complaint = f"These marks must appear exactly once each, and do not: {wrong}. Translate it again."
         else:
             translated = unmask(answer, kept)
             language, probability = language_of(translated)
@@ -93,27 +94,27 @@ def mask(text: str) -> tuple[str, list[str]]:
         kept.append(what)
         return f"⟦{len(kept)}⟧"
 
+    def keep_name(match: re.Match[str]) -> str:
+        # a name or a number, or what looks like a mark; punctuation alone is part of the sentence
+        matters = any(char.isalnum() or char in "⟦⟧" for char in match.group())
+        return keep(match.group()) if matters else match.group()
+
     out: list[str] = []
     for block in blocks(text):
-        if block.kind != "prose":
-            body = block.text.rstrip("\n")
-            out += [keep(body) if body else "", block.text[len(body) :]]
+        if block.kind == "prose":
+            pieces = inline(block.text)
+            out += [names.sub(keep_name, piece.text) if piece.kind == "prose" else keep(piece.text) for piece in pieces]
             continue
-        for piece in inline(block.text):
-            if piece.kind != "prose":
-                out.append(keep(piece.text))
-            else:
-                out.append(names.sub(lambda match: keep(match.group()) if _matters(match.group()) else match.group(), piece.text))
+        lines = block.text.splitlines(keepends=True) if label(block.text) else [block.text]
+        for line in lines:  # "Входные данные: a = [1, 2]": what the label says is prose
+            body = line.rstrip("\n")
+            data = body.removeprefix(label(line))
+            out += [label(line), keep(data) if data else "", line[len(body) :]]
     return "".join(out), kept
 
 
 def unmask(text: str, kept: list[str]) -> str:
     return _MARK.sub(lambda match: kept[int(match.group()[1:-1]) - 1], text)
-
-
-def _matters(text: str) -> bool:
-    """Whether there is a name or number in it, or what looks like a mark: not mere punctuation."""
-    return any(char.isalnum() or char in "⟦⟧" for char in text)
 
 
 def _wrong_marks(answer: str, count: int) -> str:
