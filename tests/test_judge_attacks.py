@@ -223,6 +223,7 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
     let_through(scratch, tmp_path_factory)
     # Orphans come to us instead of the machine's first process, so that `descendants` would see a daemon.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    before = descendants(os.getpid()) | {world.victim.pid}  # other tests' too, such as multiprocessing's tracker
     patch = pytest.MonkeyPatch()
     patch.setenv("TMPDIR", str(scratch))
     patch.setenv("MICROCODER_SECRET", WITNESS)
@@ -240,12 +241,10 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
     finally:
         judge.close(cancel=True)
         patch.undo()
-    for pid in descendants(os.getpid()) - {
-        world.victim.pid
-    }:  # a killed worker's zygotes came to us: the dead are reaped
+    for pid in descendants(os.getpid()) - before:  # a killed worker's zygotes came to us: the dead are reaped
         if read(f"/proc/{pid}/stat").rpartition(")")[2].startswith(" Z"):
             os.waitpid(pid, os.WNOHANG)
-    left = {pid: read(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid()) - {world.victim.pid}}
+    left = {pid: read(f"/proc/{pid}/cmdline") for pid in descendants(os.getpid()) - before}
     assert left == {}, "something lives on after the judge was closed"
     assert os.listdir(scratch) == [], "files are left after the judge was closed"
 

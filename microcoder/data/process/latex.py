@@ -25,23 +25,25 @@ _FORMULA = re.compile(r"[\\^_=<>+]|^\s*[A-Za-z]\s*$")  # not an escaped bracket 
 def normalise(record: Record) -> Record:
     """The statement; the title is left alone."""
     problem = record.problem
-    if "$" in problem.statement or "\\" in problem.statement:
-        statement = on_prose(normal(problem.statement), _unwrapped, within=True)
-        if statement != problem.statement:
-            problem.statement = statement
-            record.did("process: latex normalised")
+    statement = on_prose(normal(problem.statement), _unwrapped, within=True)
+    if statement != problem.statement:
+        problem.statement = statement
+        record.did("process: latex normalised")
     return record
 
 
 def normal(text: str) -> str:
     """Every formula between dollars."""
+    if "$" not in text and "\\" not in text:
+        return text
     out: list[str] = []
     for block in blocks(text):
         if block.kind != "prose":
             out.append(block.text)
             continue
         for part in inline(block.text):
-            out.append(_dollars(part.text, "".join(out[-1:])[-1:]) if part.kind == "formula" else part.text)
+            before = out[-1][-1:] if out else ""
+            out.append(_dollars(part.text, before) if part.kind == "formula" else part.text)
     return "".join(out)
 
 
@@ -63,8 +65,6 @@ def _dollars(formula: str, before: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    if "\\" not in text and "``" not in text:
-        return text
     text = _SECTION.sub(r"## \1", _ITEM.sub("- ", _LIST.sub("", text)))
     text = _ITALIC.sub(r"*\1*", _BOLD.sub(r"**\1**", _CODE.sub(r"`\1`", text)))
     return _QUOTED.sub(r'"\1"', _WRAPPED.sub(r"\1", text))
