@@ -64,14 +64,14 @@ def test_samples_are_told_from_the_sections_that_describe_input_and_output():
     assert "The first line contains n." in prose(STDIN)
 
 
-@pytest.mark.parametrize("statement", [STDIN, "", "\n\n", "a\n```\nb\n```\nc", "$x$ `y` \\(z\\) $$w$$", "```\nunclosed"])
+@pytest.mark.parametrize("statement", [STDIN, "", "\n\n", "a\n```\nb\n```\nc", "$x$ `y` \\(z\\) $$w$$", "```\nopen"])
 def test_the_parts_joined_are_the_text_again(statement):
     assert "".join(part.text for part in blocks(statement)) == statement
     assert "".join(part.text for part in inline(statement)) == statement
 
 
 def test_samples_on_a_line_end_where_they_are_explained():
-    found = kinds('Do it.\n\nExample 1:\n\nInput: s = "a"\nOutput: 1\nExplanation: it is one.\n\nExample 2:\nInput: s = ""')
+    found = kinds('Do.\n\nExample 1:\n\nInput: s = "a"\nOutput: 1\nExplanation: it is 1.\n\nExample 2:\nInput: s = ""')
     assert [part for kind, part in found if kind == "sample"] == ['Input: s = "a"\nOutput: 1', 'Input: s = ""']
 
 
@@ -189,7 +189,7 @@ def test_samples_in_a_table_keep_their_lines():
 
 
 def test_samples_lose_debris_unless_the_tests_have_such_data():
-    source = 'Do.<br>\n\nExample 1:\n\nInput: s = &quot;a&quot;<br>\nOutput: 1\n\nThat is all.<br>'
+    source = "Do.<br>\n\nExample 1:\n\nInput: s = &quot;a&quot;<br>\nOutput: 1\n\nThat is all.<br>"
     assert 'Input: s = "a"\n' in text(markup.convert, source)
     assert "&quot;a&quot;<br>" in text(markup.convert, source, tests=[Test("<br>", "1")])
 
@@ -282,7 +282,7 @@ def test_code_to_complete_becomes_the_starter_code_unless_there_is_another():
 
 NOISE = [
     "Problem code: ABC", "Submit", "### Tutorial", "Author: J. Doe", "Home | Problems | Submit | Status",
-    "[Home](/) | [Contests](/c) | [Submit](/s)", "Copyright © 2012 The Judge", "All submissions for this problem are open",
+    "[Home](/) | [Contests](/c) | [Submit](/s)", "Copyright © 2012 The Judge", "All submissions for this task.",
     "Codeforces Round #123 (Div. 2)", "Share on Facebook", "Acceptance Rate: 41.2%", "input: standard input",
 ]  # fmt: skip
 
@@ -296,7 +296,7 @@ def test_a_line_of_boilerplate_goes(line):
     "line",
     [
         "Submit the answer to the queen.", "The author: he wrote k books.", "Share the apples among n children.",
-        "a | b | c", "x / y / z", "Input", "Problem: find the sum.", "Accepted answers are YES and NO.", "Like before, n > 0.",
+        "a | b | c", "x / y / z", "Input", "Problem: find the sum.", "Accepted are YES and NO.", "Like before, n > 0.",
     ],
 )  # fmt: skip
 def test_a_sentence_that_only_begins_like_boilerplate_stays(line):
@@ -359,8 +359,8 @@ def test_an_image_that_carries_its_formula_becomes_the_formula():
 @pytest.mark.parametrize(
     "sentence",
     [
-        "This is an interactive problem.", "After each query do not forget to flush the output.", "\nInteraction\n",
-        'To ask a query, print "? i j"; to answer, print "! x".', "You may ask the jury 5 times.", "Use fflush(stdout).",
+        "This is an interactive problem.", "After a query do not forget to flush the output.", "\nInteraction\n",
+        'To ask a query, print "? i j"; to answer, print "! x".', "You may ask the jury.", "Use fflush(stdout).",
         "The interactor is adaptive.",
     ],
 )  # fmt: skip
@@ -374,15 +374,15 @@ def test_an_interactive_problem_is_dropped(sentence):
 @pytest.mark.parametrize(
     "sentence",
     [
-        "This is not an interactive problem.", "A hand of five cards is a Flush.", "There is no need to flush the output.",
-        'Queries are of the form "+ x", "- x" and "? x".', "The jury has n members who judge.", "The particles interact.",
+        "This is not an interactive problem.", "A hand of five cards is a Flush.", "No need to flush the output.",
+        'Queries are of the form "+ x", "- x" and "? x".', "The jury has n members.", "The particles interact.",
     ],
 )  # fmt: skip
 def test_a_problem_that_only_sounds_interactive_stays(sentence):
     assert text(interactive.refuse, f"{TASK} {sentence}") == f"{TASK} {sentence}"
 
 
-@pytest.mark.parametrize("piece", ["<", "&amp;", "`", "$ ", "\\(", "```\n", "![", "\n", " ", "Input\n", "â€", "a   * b"])
+@pytest.mark.parametrize("piece", ["<", "&amp;", "`", "$ ", "\\(", "```\n", "![", "\n", " ", "Input\n", "â€", "a   * "])
 def test_long_hostile_texts_come_to_an_end(piece):
     statement = piece * (50_000 // len(piece))
     for step in (encoding.repair, markup.convert, facts.lift, noise.remove, latex.normalise, whitespace.normalise):

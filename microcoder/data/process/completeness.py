@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from ...schema import SchemaError
 from ..record import Dropped, Record
 from .facts import bare
 from .format import references
@@ -28,7 +27,7 @@ _OUTPUT = re.compile(r"\boutputs?\b|\bstdout\b|\bprint(?:s|ed|ing)?\b|\bdisplay(
 _ELSEWHERE = re.compile(
     r"\b(?:see|refer to|available|visit|download|statement)\b[^.\n]{0,40}(?:\bpdf|\blink|\bpage|https?://)", re.I
 )
-_DOTS = re.compile(r"(?<![,.])(?<!so on)(?<!etc) ?(?:\.\.\.|…)$")
+_DOTS = re.compile(r"(?<![,.\s])(?<!so on)(?<!etc) ?(?:\.\.\.|…)$")
 _OPEN_FORMULA = re.compile(r"(?<!\\)\$[^$]{0,300}(?:\\[A-Za-z]|[_^]\{?\w)[^$]{0,300}$")
 _SAMPLE_INPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?input(?: \d{1,2})?[*_]{0,3} ?(?::|$)", re.I | re.M)
 _SAMPLE_OUTPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?output", re.I | re.M)
@@ -56,7 +55,7 @@ def parts(record: Record) -> Record:
         raise Dropped("missing_starter_code", f"{problem.entry_point} is a method, and nothing shows its class")
     try:
         problem.check()
-    except SchemaError as error:
+    except ValueError as error:  # SchemaError is one
         raise Dropped("wrong_format", str(error)) from None
     return record
 

@@ -56,9 +56,9 @@ def references(problem: Problem) -> list[str]:
 
 
 def arguments(text: str) -> list[Any] | dict[str, Any] | None:
-    """A test's input as the arguments of a call; None where it is none. Numbers stay text: they may be huge."""
+    """A test's input as the arguments of a call; None where it is none. Numbers are marked text: they may be huge."""
     try:
-        value = json.loads(text, parse_int=str, parse_float=str)
+        value = json.loads(text, parse_int="\0{}".format, parse_float="\0{}".format)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, (list, dict)) else None

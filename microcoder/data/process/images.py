@@ -26,7 +26,7 @@ _SHOWN = re.compile(
     r" (?:in|on|by) (?:(?:the|this|these|following|above|below|attached|next|chess) ){0,3}"
     r"(?:figure|picture|image|diagram|drawing|illustration|photo|screenshot)s?\b", re.I,
 )  # fmt: skip
-_EXAMPLE = re.compile(r"\b(?:examples?|samples?|instance|e\.g|test case)\b", re.I)
+_EXAMPLE = re.compile(r"\b(?:examples?|samples?|some|instance|e\.g|test case)\b", re.I)
 _ASIDE = re.compile(r"[#*_ ]{0,8}(?:examples?|samples?|notes?|explanations?|hints?)\b.{0,30}", re.I)
 _FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|equals?|function)\b[^.]{0,60}", re.I)
 _EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of images

@@ -35,12 +35,13 @@ def language_of(text: str) -> tuple[str, float]:
     if not _WORD.search(spoken):
         spoken = text  # all of it looked like code: a docstring
     words = _WORD.findall(spoken[:_LOOKED_AT])
-    language, probability = _identifier().classify(" ".join(words))
-    plain = [word for word in words if word.isascii()]
-    if language != "en" and len(plain) >= 0.9 * len(words):
-        english = sum(word.lower() in _ENGLISH for word in plain)
+    ranked = _identifier().rank(" ".join(words))
+    language, probability = ranked[0]
+    plain = sum(word.isascii() for word in words)
+    if language != "en" and plain >= 0.9 * len(words):
+        english = sum(word.lower() in _ENGLISH for word in words)
         if english >= 0.15 * len(words) or len(words) < 6:
-            return "en", max(probability, 0.5) if not words else round(english / len(words), 3)
+            return "en", float(dict(ranked)["en"])
     return str(language), float(probability)
 
 

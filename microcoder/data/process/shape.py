@@ -18,7 +18,7 @@ _NUMBERS = ("time_limit_s", "memory_mb", "difficulty_score")
 
 def check(record: Record) -> Record:
     if not isinstance(record, Record) or not isinstance(record.problem, Problem) or not isinstance(record.notes, dict):
-        raise Dropped("broken_record", f"not a record of a problem: {record!r:.80}")
+        raise Dropped("broken_record", f"not a record of a problem but {type(record).__name__}")
     problem = record.problem
     for name in _TEXT:
         _need(isinstance(getattr(problem, name), str), name, getattr(problem, name), "text")
@@ -33,7 +33,7 @@ def check(record: Record) -> Record:
         _need(all(isinstance(value, str) for pair in solution.items() for value in pair), "solutions", solution, "text")
     for name in _NUMBERS:
         value = getattr(problem, name)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and -1e18 < value < 1e18
         _need(value is None or number, name, value, "a number")
     _need(isinstance(problem.compare, Compare), "compare", problem.compare, "a Compare")
     return record
@@ -41,4 +41,4 @@ def check(record: Record) -> Record:
 
 def _need(right: bool, name: str, value: Any, wanted: str) -> None:
     if not right:
-        raise Dropped("broken_record", f"{name} is not {wanted}: {value!r:.80}")
+        raise Dropped("broken_record", f"{name} is not {wanted} but {type(value).__name__}")

@@ -11,12 +11,15 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...schema import Problem
 from ..record import Dropped, Record
 from .format import arguments, parsed
+
+_PUNCTUATION = re.compile(r"([\[\]{},:])")  # of JSON: set apart, so that white space does not matter
 
 
 class Case(NamedTuple):
@@ -68,9 +71,9 @@ def _chosen(cases: Sequence[Case], most: int, largest: int, many_answers: bool) 
 
 def _of_test(problem: Problem, given: str, expected: str) -> Case:
     whole = len(given) + len(expected)
-    if problem.kind == "function" and whole < 1_000_000:
-        value, result = arguments(given), arguments(f"[{expected}]")
-        return Case(json.dumps(value, sort_keys=True), json.dumps(result), len(given), whole)
+    if problem.kind == "function":
+        value = json.dumps(arguments(given), sort_keys=True)
+        return Case(value, _PUNCTUATION.sub(r" \1 ", expected), len(given), whole)
     return Case(given.rstrip(), expected, len(given), whole)
 
 
@@ -78,7 +81,8 @@ def _of_assert(test: ast.expr, text: str) -> Case:
     match test:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             try:
-                return Case(ast.unparse(left), repr(ast.literal_eval(right)), len(text), len(text))
+                asked = ast.unparse(left)
+                return Case(asked, repr(ast.literal_eval(right)), len(asked), len(text))
             except (ValueError, TypeError, MemoryError, RecursionError):
                 pass  # what is expected is worked out: two ways to say it need not contradict each other
     return Case(text, "", len(text), len(text))
@@ -128,6 +132,6 @@ def _close(one: str, other: str) -> bool:
     if "." not in one + other:
         return False
     try:
-        return math.isclose(float(one.strip("[](),")), float(other.strip("[](),")), rel_tol=1e-6, abs_tol=1e-6)
+        return math.isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-6)
     except ValueError:
         return False
