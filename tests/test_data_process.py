@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcoder.data.endpoint import NoAnswer
+from microcoder.data.packages import package
 from microcoder.data.process import OPTIONS, STEPS, completeness, format, language, process, tests, translate
-from microcoder.data.process.packages import package
 from microcoder.data.process.signature import defined, find, starter
-from microcoder.data.record import Dropped, Record
+from microcoder.data.record import DataError, Dropped, Record
 from microcoder.prompts import prompt
 from microcoder.schema import Compare, Problem, Test
 
@@ -137,7 +137,7 @@ def test_steps_can_be_sent_to_other_processes_and_unknown_options_are_named():
 
 def test_without_its_packages_cleaning_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", None)
-    with pytest.raises(ImportError, match=r"pip install 'microcoder\[data\]'"):
+    with pytest.raises(DataError, match=r"pip install 'microcoder\[data\]'"):
         package("no_such_package.inside")
 
 

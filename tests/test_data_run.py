@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
 from microcoder.cli import cli
+from microcoder.data.endpoint import Endpoint
+from microcoder.data.process import language
 from microcoder.files import read_problems, write_problems
 from microcoder.schema import Problem, Test
 
@@ -120,10 +124,58 @@ def test_the_report_names_every_reason(made):
         (["run", "none.toml"], "cannot read none.toml"),
         (["run", "{folder}/data.toml", "verify.mutant=3"], "did you mean 'mutants'"),
         (["run", "{folder}/data.toml", "collect.sources=[]"], "names no sources"),
+        (["run", "{folder}/data.toml", "filter.after=yesterday"], "filter.after is"),
+        (["run", "{folder}/data.toml", "collect.sources=[{path='gone.jsonl'}]"], "no file or folder gone.jsonl"),
+        (["run", "{folder}/data.toml", "difficulty.by=predictor"], "a predictor learns from the labels"),
+        (["run", "{folder}/data.toml", "difficulty.target={easy=0.5}"], "difficulty.by is none"),
+        (["run", "{folder}/data.toml", "difficulty.by=endpoint"], "set endpoint.base_url"),
         (["report", "{folder}"], "no finished step"),
     ],
 )
 def test_wrong_input_gives_a_direction(made, words, said):
     folder, _ = made
-    result = run(*[word.format(folder=folder) for word in words])
+    result = run(*[word.replace("{folder}", str(folder)) for word in words])
     assert result.exit_code == 2 and said in result.output
+    assert (folder / "out/verify/1-run/done.json").exists()
+
+
+# each of these once turned every record into a drop called `failed`, and the run into a success
+
+
+def test_a_package_that_is_missing_ends_the_run_and_drops_nothing(made, tmp_path, monkeypatch):
+    folder, _ = made
+    language._identifier.cache_clear()
+    language.language_of.cache_clear()
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    result = run("run", folder / "data.toml", f"output.folder={tmp_path}")
+    assert result.exit_code == 2 and "pip install 'microcoder[data]'" in result.output
+    assert not list(tmp_path.glob("process/*/dropped/0*"))
+
+
+def test_an_endpoint_that_cannot_be_reached_ends_the_run(made, tmp_path, monkeypatch):
+    folder, _ = made
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr("microcoder.data.making.Endpoint", partial(Endpoint, max_retries=0, timeout_s=1.0))
+    asked = ["endpoint.base_url=http://127.0.0.1:9", "endpoint.model=m"]
+    result = run("run", folder / "data.toml", f"output.folder={tmp_path}", *asked)
+    assert result.exit_code == 2 and "127.0.0.1:9" in result.output
+
+
+def test_without_labels_difficulty_is_left_out_unless_it_was_asked_for(made, tmp_path):
+    folder, _ = made
+    result = run("run", folder / "data.toml", f"output.folder={tmp_path}", "difficulty.by=auto", "verify.mutants=0")
+    assert result.exit_code == 0 and "filter/4-difficulty: 4 of 4 kept" in result.output
+
+
+def test_a_step_that_the_settings_no_longer_have_is_no_longer_in_the_report(made, tmp_path):
+    folder, _ = made
+    words = [folder / "data.toml", f"output.folder={tmp_path}", "verify.mutants=0"]
+    run("run", *words, "difficulty.by=auto")
+    run("run", *words, "difficulty.by=none")
+    assert "4-difficulty" not in (tmp_path / "report.html").read_text()
+
+
+def test_how_many_judge_at_a_time_makes_nothing_anew(made):
+    folder, _ = made
+    again = run("run", folder / "data.toml", "judge.workers=1")
+    assert again.output.count("done before") == again.output.count(" kept (")

@@ -30,9 +30,11 @@ def command() -> None:
 def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None) -> None:
     """Make a data set as the file CONFIG says. Typed again, it goes on where it was stopped."""
     from ..config import ConfigError, load_as, to_toml
-    from ..data.making import NotReady, make
+    from ..data.making import make
+    from ..data.record import DataError
     from ..data.settings import Pipeline
-    from ..data.sources import SourceError
+    from ..judge import JudgeError
+    from ..models import ModelError
 
     changes = [*settings, *([f"collect.limit={limit}"] if limit else [])]
     try:
@@ -40,7 +42,7 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
         if not wanted.collect.sources:
             raise Refused(f"{config} names no sources; add some:\n[[collect.sources]]\npath = \"mbpp.jsonl\"")
         made = make(wanted, Told(), only=only, text=to_toml(wanted, comments=False))
-    except (ConfigError, NotReady, SourceError) as error:
+    except (ConfigError, DataError, JudgeError, ModelError) as error:
         raise Refused(str(error)) from None
     out = Path(wanted.output.folder)
     if made is not None:

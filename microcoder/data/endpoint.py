@@ -22,10 +22,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .packages import package
+from .record import DataError
+
 Message = dict[str, str]
 
 
-class EndpointError(Exception):
+class EndpointError(DataError):
     """The endpoint cannot be used; the message says what to change."""
 
 
@@ -120,10 +123,7 @@ class Endpoint:
             return self._made
 
     def _make(self) -> Any:
-        try:
-            import openai
-        except ImportError:
-            raise EndpointError("asking a model needs the openai package: pip install 'microcoder[data]'") from None
+        openai = package("openai")
         key = os.environ.get(self.key_env) if self.key_env else "none"
         if not key:
             raise EndpointError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import islice, tee
@@ -11,9 +12,11 @@ from typing import Any
 
 from ..config import JudgeConfig, usable_cores
 from ..judge import Judge
-from .collecting import collect_all, layout_of, read
+from ..models import cache
+from .collecting import collect_all, digest_of, layout_of, read
 from .difficulty.calibrate import Calibration, calibrate, calibrated
-from .difficulty.predictor import Predictor, predict
+from .difficulty.predictor import Predictor, PredictorError, predict
+from .difficulty.rubric import rubric
 from .difficulty.select import BY_SCORE, BY_SUCCESS, Plan, hardness, plan, selected
 from .difficulty.training import labelled, train
 from .endpoint import Endpoint
@@ -24,17 +27,13 @@ from .filter.relevance import relevance
 from .filter.signature import signature
 from .filter.window import dates, licences
 from .output import write_dataset
-from .parts import read_records
-from .pipeline import STAGES, Observer, Step, run
+from .parts import forget, read_records
+from .pipeline import STAGES, Observer, Step, chained, run
 from .process import process
-from .record import Dropped, Record
+from .record import DataError, Dropped, Record
 from .report import page, steps_of
 from .settings import EndpointConfig, Pipeline, Source
 from .verify import Options, verify
-
-
-class NotReady(ValueError):
-    """What was asked for needs something that is not there yet; the message says how to get it."""
 
 
 def make(settings: Pipeline, observer: Observer, only: str | None = None, text: str = "") -> dict[str, int] | None:
@@ -42,11 +41,13 @@ def make(settings: Pipeline, observer: Observer, only: str | None = None, text: 
     out = Path(settings.output.folder)
     workers = settings.output.workers or usable_cores()
     steps = steps_for(settings, out)
+    parts, digest = collect_all(out, settings.collect.sources, settings.collect.limit, workers, observer)
+    wanted = steps
     if only is not None:
         _need_before(out, only, steps)
-        steps = [step for step in steps if STAGES.index(step.stage) <= STAGES.index(only)]
-    parts, digest = collect_all(out, settings.collect.sources, settings.collect.limit, workers, observer)
-    parts = run(out, steps, parts, digest, workers, observer)
+        wanted = [step for step in steps if STAGES.index(step.stage) <= STAGES.index(only)]
+    parts = run(out, wanted, parts, digest, workers, observer)
+    forget_others(out, steps, digest)  # only now: settings that do not work lose nothing
     if only is not None and only != STAGES[-1]:
         return None
     done = steps_of(out)
@@ -58,7 +59,13 @@ def make(settings: Pipeline, observer: Observer, only: str | None = None, text: 
 def steps_for(settings: Pipeline, out: Path) -> list[Step]:
     """What the settings ask for, in order."""
     wanted, hard = settings.filter, settings.difficulty
-    asked = settings.endpoint.model_dump() if settings.endpoint.base_url else None
+    if hard.by == "none" and (hard.floor or hard.target or hard.calibrate):
+        raise DataError("difficulty.by is none, so nothing can be calibrated or selected by difficulty; set it to auto")
+    if hard.by == "endpoint" and not settings.endpoint.base_url:
+        raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
+    asked = _text(settings.endpoint) if settings.endpoint.base_url else ""
+    judged = settings.judge.model_dump()
+    pace = {name: judged.pop(name) for name in ("workers", "queue")}  # changes no verdict, so no digest
     steps = [
         Step(
             "process", "1-clean",
@@ -73,34 +80,35 @@ def steps_for(settings: Pipeline, out: Path) -> list[Step]:
         ),
         Step("filter", "2-duplicates", {"similarity": wanted.similarity}, work=signed, decide=new_ones),
     ]  # fmt: skip
+    options: dict[str, Any]
     if wanted.evaluation:
-        sources = [source.model_dump() for source in wanted.evaluation]
-        steps.append(
-            Step("filter", "3-contamination", {"sources": sources, "overlap": wanted.overlap}, each=uncontaminated)
-        )
+        options = {"sources": _text(wanted.evaluation), "stamp": digest_of(wanted.evaluation, 0)}
+        options["overlap"] = wanted.overlap
+        steps.append(Step("filter", "3-contamination", options, each=uncontaminated))
     if hard.by != "none":
+        needed = hard.by != "auto" or bool(hard.floor or hard.target or hard.calibrate)
         file = hard.predictor or str(out / "filter" / "predictor.json")
-        options = {"predictor": file, "given": bool(hard.predictor)}
-        options |= {"endpoint": asked if hard.by == "endpoint" else None}
+        options = {"predictor": file, "given": _stamp(hard.predictor), "needed": needed}
+        options |= {"endpoint": asked if hard.by == "endpoint" else ""}
         steps.append(Step("filter", "4-difficulty", options, each=scored, prepare=learned))
         if hard.calibrate:
             options = {"model": hard.calibrate, "attempts": hard.attempts, "problems": hard.calibrate_on}
-            options |= {"judge": _judging(settings.judge), "file": str(out / "filter" / "calibration.json")}
-            steps.append(Step("filter", "5-calibrate", options, each=with_success, prepare=measured))
+            options |= {"judge": judged, "file": str(out / "filter" / "calibration.json")}
+            steps.append(Step("filter", "5-calibrate", options, each=with_success, prepare=partial(measured, **pace)))
         if hard.floor or hard.target:
             options = {"floor": hard.floor, "target": hard.target, "by_success": bool(hard.calibrate)}
             steps.append(Step("filter", "6-select", options, each=chosen, prepare=planned))
     options = {"mutants": settings.verify.mutants, "alive": settings.verify.alive}
-    options |= {"unverified": settings.verify.unverified, "judge": _judging(settings.judge), "endpoint": asked}
-    steps.append(Step("verify", "1-run", options, stream=verifying))
+    options |= {"unverified": settings.verify.unverified, "judge": judged, "endpoint": asked}
+    steps.append(Step("verify", "1-run", options, stream=partial(verifying, **pace)))
     return steps
 
 
 # --- process
 
 
-def clean(record: Record, *, endpoint: dict[str, Any] | None, **options: Any) -> Record:
-    return process(record, endpoint=_endpoint(_frozen(endpoint)) if endpoint else None, **options)
+def clean(record: Record, *, endpoint: str, **options: Any) -> Record:
+    return process(record, endpoint=_endpoint(endpoint), **options)
 
 
 # --- filter
@@ -134,17 +142,17 @@ def new_ones(*, similarity: float) -> Callable[[Record, bytes], Record]:
     return decide
 
 
-def uncontaminated(record: Record, *, sources: list[dict[str, Any]], overlap: float) -> Record:
-    return contamination(record, evaluation=_evaluation(_frozen(sources)), overlap=overlap)
+def uncontaminated(record: Record, *, sources: str, stamp: str, overlap: float) -> Record:
+    return contamination(record, evaluation=_evaluation(sources, stamp), overlap=overlap)
 
 
 @lru_cache(maxsize=1)
-def _evaluation(sources: Any) -> EvaluationSet:
+def _evaluation(sources: str, stamp: str) -> EvaluationSet:
     """Built once in each worker process."""
 
     def problems() -> Iterator[Any]:
-        for fields in sources:
-            source = Source(**_thawed(fields))
+        for fields in json.loads(sources):
+            source = Source(**fields)
             for found in read(source, layout_of(source)):
                 if isinstance(found, Record):
                     yield found.problem
@@ -155,30 +163,33 @@ def _evaluation(sources: Any) -> EvaluationSet:
 # --- difficulty
 
 
-def learned(parts: list[Path], *, predictor: str, given: bool, endpoint: Any) -> dict[str, Any]:
-    """Without a predictor, one is trained on the labels that the problems themselves bring."""
-    if not given:
-        first, second = tee(labelled(_records(parts)))  # read in step, so nothing is kept
+def learned(parts: list[Path], *, predictor: str, given: str, needed: bool, **_: Any) -> dict[str, Any]:
+    """Without a predictor, one is trained on the labels that the problems themselves bring, if they are enough."""
+    if given:
+        return {"trained": given}
+    first, second = tee(labelled(_records(parts)))  # read in step, so nothing is kept
+    try:
         train((record for record, _ in first), (label for _, label in second)).save(predictor)
-    return {}
+    except PredictorError:
+        if needed:
+            raise
+        return {"trained": ""}
+    return {"trained": _stamp(predictor)}
 
 
-def scored(record: Record, *, predictor: str, given: bool, endpoint: dict[str, Any] | None) -> Record:
-    predict(record, predictor=_predictor(predictor))
-    if endpoint:
-        from .difficulty.rubric import rubric
-
-        rubric(record, endpoint=_endpoint(_frozen(endpoint)))
-    return record
+def scored(record: Record, *, predictor: str, trained: str, endpoint: str, **_: Any) -> Record:
+    if trained:
+        predict(record, predictor=_predictor(predictor, trained))
+    return rubric(record, endpoint=_endpoint(endpoint))
 
 
 @lru_cache(maxsize=1)
-def _predictor(path: str) -> Predictor:
+def _predictor(path: str, stamp: str) -> Predictor:
     return Predictor.load(path)
 
 
 def measured(
-    parts: list[Path], *, model: str, attempts: int, problems: int, judge: dict[str, Any], file: str
+    parts: list[Path], *, model: str, attempts: int, problems: int, judge: dict[str, Any], file: str, **pace: Any
 ) -> dict[str, Any]:
     """Pass rates of the model on some problems of every difficulty, and the curve through them."""
     from .difficulty.measure import pass_rates, points
@@ -186,17 +197,17 @@ def measured(
     some = list(islice(_records(parts), 50 * problems))
     some.sort(key=lambda record: record.notes["difficulty"])
     some = some[:: max(1, len(some) // problems)][:problems]
-    with Judge(**{**JudgeConfig(**judge).options(), "queue": len(some) * attempts}) as sandbox:
+    with Judge(**{**JudgeConfig(**judge, **pace).options(), "queue": len(some) * attempts}) as sandbox:
         calibrate(points(some, pass_rates(some, model, attempts, judge=sandbox)), model).save(file)
     return {}
 
 
 def with_success(record: Record, *, file: str, **_: Any) -> Record:
-    return calibrated(record, calibration=_calibration(file))
+    return calibrated(record, calibration=_calibration(file, _stamp(file)))
 
 
 @lru_cache(maxsize=1)
-def _calibration(path: str) -> Calibration:
+def _calibration(path: str, stamp: str) -> Calibration:
     return Calibration.load(path)
 
 
@@ -214,11 +225,11 @@ def chosen(record: Record, *, plan: Plan, **_: Any) -> Record:
 
 @contextlib.contextmanager
 def verifying(
-    *, mutants: int, alive: float, unverified: str, judge: dict[str, Any], endpoint: dict[str, Any] | None
+    *, mutants: int, alive: float, unverified: str, judge: dict[str, Any], endpoint: str, **pace: Any
 ) -> Iterator[Callable[[Iterable[Record]], Iterator[Any]]]:
     options = Options(mutants=mutants, alive=alive)
-    asks = _endpoint(_frozen(endpoint)) if endpoint else None
-    with Judge(**JudgeConfig(**judge).options()) as sandbox:
+    asks = _endpoint(endpoint)
+    with Judge(**JudgeConfig(**judge, **pace).options()) as sandbox:
         check = partial(verify, judge=sandbox, options=options, endpoint=asks)
         yield lambda records: map(partial(_marked, unverified), check(records))
 
@@ -237,32 +248,37 @@ def _records(parts: Iterable[Path]) -> Iterator[Record]:
         yield from read_records(part)
 
 
-def _judging(judge: JudgeConfig) -> dict[str, Any]:
-    """Of the judge's settings, all: a verdict depends on most of them, and the others are cheap to count in."""
-    return judge.model_dump()
-
-
 @lru_cache(maxsize=1)
-def _endpoint(fields: Any) -> Endpoint:
-    found = EndpointConfig(**_thawed(fields))
-    from ..models import cache
-
+def _endpoint(fields: str) -> Endpoint | None:
+    if not fields:
+        return None
+    found = EndpointConfig(**json.loads(fields))
     return Endpoint(found.base_url, found.model, found.key_env, cache=cache() / "endpoint")
+
+
+def forget_others(out: Path, steps: list[Step], digest: str) -> None:
+    """Remove what other settings have left: it would be shown beside what is true now."""
+    digests = {}
+    for step in steps:
+        digest = digests[out / step.folder] = chained(digest, step)
+    for stage in STAGES[1:]:
+        for folder in (out / stage).glob("*/"):
+            forget(folder, digests.get(folder))
 
 
 def _need_before(out: Path, only: str, steps: list[Step]) -> None:
     done = {step.name for step in steps_of(out)}
     for step in steps:
         if STAGES.index(step.stage) < STAGES.index(only) and step.folder not in done:
-            raise NotReady(f"--only {only} goes on from {step.folder}, which is not done; run without --only first")
+            raise DataError(f"--only {only} goes on from {step.folder}, which is not done; run without --only first")
 
 
-def _frozen(value: Any) -> Any:
-    """Something that can be a key, of what JSON holds."""
-    if isinstance(value, dict):
-        return tuple((key, _frozen(item)) for key, item in value.items())
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _text(settings: Any) -> str:
+    """Settings as a key of a cache, and as something that can be sent to other processes."""
+    plain = [each.model_dump() for each in settings] if isinstance(settings, list) else settings.model_dump()
+    return json.dumps(plain, sort_keys=True)
 
 
-def _thawed(pairs: Any) -> dict[str, Any]:
-    return {key: dict(value) if isinstance(value, tuple) else value for key, value in pairs}
+def _stamp(path: str) -> str:
+    """Changes with the file; nothing where none is named."""
+    return f"{Path(path).stat().st_size} {Path(path).stat().st_mtime_ns}" if path and Path(path).exists() else path

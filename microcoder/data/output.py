@@ -100,7 +100,9 @@ def _write(path: Path, rows: Iterator[Problem], layout: Callable[[Problem, int],
     finally:
         if writer is not None:
             writer.close()
-    if writer is not None:
+    if writer is None:  # nothing is left, and what an earlier run left would not be true
+        path.unlink(missing_ok=True)
+    else:
         part.replace(path)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..run.disk import write_whole
 from .record import Dropped, Record
 
 SIZE = 500  # records in a part: the unit of work, of resuming, and of memory
@@ -91,19 +92,23 @@ def count_part(folder: Path, name: str) -> Counts | None:
 
 def begin(folder: Path, digest: str) -> dict[str, Any] | None:
     """Make the folder ready for a step with this digest, without what another one left. Its done.json, if done."""
-    marker = folder / "step.json"
-    if not marker.exists() or json.loads(marker.read_text())["digest"] != digest:
-        shutil.rmtree(folder, ignore_errors=True)
+    forget(folder, digest)
+    if not folder.exists():
         folder.mkdir(parents=True)
-        write_json(marker, {"digest": digest})
+        write_json(folder / "step.json", {"digest": digest})
     done = folder / "done.json"
     return json.loads(done.read_text()) if done.exists() else None
 
 
+def forget(folder: Path, digest: str | None) -> None:
+    """Remove a step's folder unless this is its digest."""
+    marker = folder / "step.json"
+    if not marker.exists() or json.loads(marker.read_text())["digest"] != digest:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def write_json(path: Path, data: Any) -> None:
-    part = _unfinished(path)
-    part.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .parts import Counts, Loss, begin, count_part, kept_parts, read_records, write_json, write_part
-from .record import Dropped, Record
+from .record import DataError, Dropped, Record
 
 STAGES = ("collect", "process", "filter", "verify")
 Each = Callable[..., Record]
@@ -166,6 +166,8 @@ def attempt(record: Record, function: Callable[[], Record]) -> Record | Loss:
         return function()
     except Dropped as loss:
         return before, loss
+    except DataError:
+        raise
     except Exception as error:
         return before, Dropped("failed", f"{type(error).__name__}: {error}")
 

@@ -1,4 +1,4 @@
-"""What flows through the four stages: a problem with what was measured of it, or the reason why it is dropped."""
+"""What flows through the four stages: a problem with what was measured of it, or the reason why it leaves them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ class Record:
 
     def copy(self) -> Record:
         return Record.from_dict({"problem": dataclasses.asdict(self.problem), "notes": dict(self.notes)})
+
+
+class DataError(ValueError):
+    """Nothing can go on, whatever the record: the message says what to change. Never a reason to drop a record."""
 
 
 class Dropped(Exception):

@@ -9,6 +9,7 @@ from pydantic import Field
 from ..config import JudgeConfig, Section
 
 Unknown = Literal["keep", "drop"]
+DATE = r"^(\d{4}(-\d{2}(-\d{2})?)?)?$"
 
 
 class Source(Section):
@@ -34,16 +35,18 @@ class FilterConfig(Section):
     similarity: float = Field(default=0.8, gt=0, le=1, description="Texts as alike as this are duplicates.")
     evaluation: list[Source] = Field(default=[], description="Sets to be evaluated on: what resembles them is dropped.")
     overlap: float = Field(default=0.22, gt=0, le=1, description="Share of 16-grams in an evaluation problem.")
-    after: str = Field(default="", description="Only problems of this date or later, such as 2023-01-01.")
-    before: str = Field(default="", description="Only problems of before this date.")
+    after: str = Field(default="", pattern=DATE, description="Only problems of this date or later, such as 2023-01-01.")
+    before: str = Field(default="", pattern=DATE, description="Only problems of before this date.")
     unknown_date: Unknown = Field(default="keep", description="What becomes of problems without a date.")
     licences: list[str] = Field(default=[], description="Only these licences; empty: any.")
     unknown_licence: Unknown = Field(default="keep", description="What becomes of problems without a licence.")
 
 
 class DifficultyConfig(Section):
-    by: Literal["none", "predictor", "endpoint"] = Field(
-        default="predictor", description="Who scores difficulty: the offline predictor, an LLM endpoint, or nobody."
+    by: Literal["auto", "none", "predictor", "endpoint"] = Field(
+        default="auto",
+        description="Who scores difficulty: the offline predictor, an LLM endpoint, or nobody; auto: the predictor, "
+        "where there is one, or labels enough to train it.",
     )
     predictor: str = Field(default="", description="A predictor's file; empty: one is trained on the labels there are.")
     calibrate: str = Field(default="", description="A model whose pass rates map scores to success; empty: none.")

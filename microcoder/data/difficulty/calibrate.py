@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from ...run.disk import write_whole
-from ..record import Dropped, Record
+from ..record import DataError, Dropped, Record
 
 EASY, HARD = 0.8, 0.4  # success from which a problem is easy, below which it is hard
 Point = tuple[float, int, int]  # a problem's score, successes, attempts
 
 
-class CalibrationError(ValueError):
+class CalibrationError(DataError):
     """A calibration that cannot be made or read; the message says why and what to do."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...schema import Problem
 from ..record import Record
+from ..solutions import references
 from .constraints import below_zero, bounds
 from .solution import parsed, solution_features
 from .statement import statement_features
@@ -37,7 +38,7 @@ def features(record: Record) -> Features:
     """Always the same names in the same order, always finite numbers, whatever the record holds."""
     problem = record.problem
     statement = _text(problem.statement)[:LONGEST]
-    code = reference(problem)
+    code = next(iter(references(problem)), None)  # the first
     return {
         **statement_features(statement),
         **_constraints(statement),
@@ -45,16 +46,6 @@ def features(record: Record) -> Features:
         **_signature(problem, code),
         **solution_features(code),
     }
-
-
-def reference(problem: Problem) -> str | None:
-    """The first Python solution that is not known to be wrong."""
-    for solution in _list(problem.solutions):
-        if isinstance(solution, dict) and solution.get("verdict") in (None, "", "accepted"):
-            language, code = _text(solution.get("language")).lower(), _text(solution.get("code"))
-            if code.strip() and (not language or language.startswith("py")):
-                return code
-    return None
 
 
 def _constraints(statement: str) -> Features:

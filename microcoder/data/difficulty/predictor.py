@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ...run.disk import write_whole
-from ..record import Record
+from ..record import DataError, Record
 from .features import NAMES, Features, features
 from .trees import Trees
 
@@ -23,7 +23,7 @@ FORMS = ("cumulative", "classes")
 VERSION = 1
 
 
-class PredictorError(ValueError):
+class PredictorError(DataError):
     """A predictor that cannot be trained or read; the message says why and what to do."""
 
 

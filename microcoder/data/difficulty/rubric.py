@@ -9,12 +9,14 @@ What the endpoint itself raises is passed on: it is no fault of the problem.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from statistics import fmean, pstdev
 from typing import Protocol
 
 from ...schema import Problem
+from ..endpoint import NoAnswer
 from ..record import Record
 
 TOP = 10
@@ -128,7 +130,8 @@ def _attempt(
 ) -> dict[str, int] | None:
     messages = question(problem, number)
     for again in range(retries + 1):
-        answer = parse(endpoint.ask(messages, key=f"rubric {number} {again}", temperature=temperature))
-        if answer is not None:
-            return answer
+        with contextlib.suppress(NoAnswer):
+            answer = parse(endpoint.ask(messages, key=f"rubric {number} {again}", temperature=temperature))
+            if answer is not None:
+                return answer
     return None

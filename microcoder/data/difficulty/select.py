@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from ..record import Dropped, Record
+from ..record import DataError, Dropped, Record
 
 
-class SelectError(ValueError):
+class SelectError(DataError):
     """A selection that cannot be made; the message says why and what to write instead."""
 
 

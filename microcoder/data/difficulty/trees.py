@@ -6,11 +6,12 @@ no scikit-learn to predict with, and outlives its versions. What is read is chec
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from ..packages import package
 
 SETTINGS: dict[str, Any] = {  # deeper trees, or twice as many, gained nothing in cross-validation on LeetCode's labels
     "learning_rate": 0.05,
@@ -69,12 +70,7 @@ class Trees:
 
 def grow(x: np.ndarray, y: np.ndarray, count: int, seed: int) -> tuple[Trees, ...]:
     """`count` trees for each class; of two classes, for the second alone. x (n, features), y (n,) numbers of classes"""
-    try:
-        ensemble = importlib.import_module("sklearn.ensemble")
-    except ImportError:
-        raise ImportError(
-            "training a predictor needs scikit-learn; install it with: pip install 'microcoder[data]'"
-        ) from None
+    ensemble = package("sklearn.ensemble")
     model = ensemble.GradientBoostingClassifier(n_estimators=count, **SETTINGS, random_state=seed).fit(x, y)
     prior = np.bincount(y) / len(y)  # (classes,) what boosting starts from
     starts = np.log(prior) if len(prior) > 2 else np.log(prior[1:] / prior[:1])

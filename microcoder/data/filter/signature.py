@@ -13,8 +13,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...schema import Problem, Test
+from ...schema import ACCEPTED, Problem, Test
 from ..record import Record
+from ..solutions import expected, usable
 from . import text
 from .choices import BYTES, choices
 from .sketch import Array, grams, leaders, number, sketch
@@ -44,7 +45,8 @@ def signature(record: Record) -> bytes:
     """Pure, for worker processes. What is not there or cannot be read counts as nothing, and resembles nothing."""
     row = np.zeros((), SIGNATURE)
     _of_text(row, record.problem.statement)
-    _of_code(row, reference(record.problem))
+    right = (solution for solution in usable(record.problem) if expected(solution) == ACCEPTED)
+    _of_code(row, next(((one["code"], str(one.get("language") or "")) for one in right), None))
     _of_tests(row, record.problem)
     return row.tobytes()
 
@@ -73,16 +75,6 @@ def _of_code(row: Array, solution: tuple[str, str] | None) -> None:
         row["program"] = number(" ".join(tokens)) or 1
         row["tokens"] = min(len(shingles), 65535)
         row["code"] = sketch(shingles, row["code"].size)
-
-
-def reference(problem: Problem) -> tuple[str, str] | None:
-    """(code, language) of the first solution that is not known to be wrong."""
-    for solution in problem.solutions if isinstance(problem.solutions, list) else []:
-        if isinstance(solution, dict) and solution.get("verdict") in (None, "", "accepted"):
-            code, language = solution.get("code"), solution.get("language") or ""
-            if isinstance(code, str) and isinstance(language, str) and code.strip():
-                return code, language
-    return None
 
 
 def _of_tests(row: Array, problem: Problem) -> None:

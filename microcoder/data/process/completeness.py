@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from ..record import Dropped, Record
+from ..solutions import references
 from .facts import bare
-from .format import references
 from .samples import blocks, inline, prose
 
 _SECTION = re.compile(r"(?:the )?(input|output)s?(?: (?:format|description|specification|data|file))?", re.I)

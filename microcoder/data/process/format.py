@@ -17,6 +17,7 @@ from typing import Any
 
 from ...schema import KINDS, Problem
 from ..record import Dropped, Record
+from ..solutions import references
 from .signature import defined, find, starter
 
 _PRINTS = re.compile(r"\bprint|\bwrite|\bstdout\b|\bcout\b|\bputs\b")  # a solution may say Python and be none
@@ -47,12 +48,6 @@ def settle(record: Record) -> Record:
     else:
         _check_asserts(problem)
     return record
-
-
-def references(problem: Problem) -> list[str]:
-    """The Python solutions that are not known to be wrong."""
-    python = [s for s in problem.solutions if s.get("language", "").lower() in ("", "python", "python3", "py")]
-    return [s["code"] for s in python if s.get("code") and s.get("verdict", "") in ("", "accepted")]
 
 
 def arguments(text: str) -> list[Any] | dict[str, Any] | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..record import DataError
 
-class SourceError(ValueError):
+
+class SourceError(DataError):
     """A source that cannot be used at all; the message says why and what to type instead."""
 
 

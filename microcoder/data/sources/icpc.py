@@ -18,10 +18,11 @@ from typing import Any
 
 from ...judge.compare.icpc import parse_flags
 from ...schema import Compare, Problem
+from ..packages import package
 from ..record import Dropped, Record
 from .faults import SourceError, Unreadable
 from .limits import megabytes, seconds
-from .package import LARGEST, read_submissions, read_tests, read_text, read_time_limit, read_yaml, yaml_reader
+from .package import LARGEST, read_submissions, read_tests, read_text, read_time_limit, read_yaml
 from .reading import add_solutions, attempt, words
 from .sections import statement
 from .sites import platform
@@ -30,7 +31,7 @@ _LICENCES = {"unknown": "", "cc0": "CC0-1.0", "cc by": "CC-BY-4.0", "cc by-sa": 
 
 
 def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unreadable]:
-    yaml_reader()
+    package("yaml")
     if not (found := packages(Path(path))):
         raise SourceError(f"{path}: there is no folder with a problem.yaml, here or inside")
     return (attempt("icpc", f"{folder.name}/problem.yaml:1", _build, folder) for folder in islice(found, limit))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ...schema import Test
+from ..packages import package
 from ..record import Dropped
-from .faults import SourceError
 from .limits import seconds
 from .reading import solution
 
@@ -27,18 +26,11 @@ _LANGUAGES = {
 _TIME_LIMITS = {".timelimit": r"([\d.]+)", "domjudge-problem.ini": r"(?m)^timelimit *= *['\"]?([\d.]+)"}
 
 
-def yaml_reader() -> Any:
-    try:
-        return import_module("yaml")
-    except ImportError:
-        raise SourceError("problem packages need a YAML reader: pip install 'microcoder[data]'") from None
-
-
 def read_yaml(file: Path, folder: Path) -> dict[str, Any]:
     """The keys of a file that may be missing."""
     if not file.exists():
         return {}
-    yaml = yaml_reader()
+    yaml = package("yaml")
     try:
         found = yaml.safe_load(read_text(file, folder))
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: 2024-02-31 is no date

@@ -20,8 +20,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
 from ...judge import Judge, JudgeError
-from ..endpoint import EndpointError
-from ..record import Dropped, Record
+from ..record import DataError, Dropped, Record
 from .agreement import Recorders, agreement
 from .options import DEFAULTS, Options
 from .reading import Asks, reading
@@ -64,7 +63,7 @@ def _verified(record: Record, judge: Judge, recorders: Recorders, options: Optio
         return record
     except Dropped as loss:
         return record, loss
-    except (JudgeError, EndpointError, CancelledError):  # no record's doing: nothing can go on
+    except (JudgeError, DataError, CancelledError):  # no record's doing: nothing can go on
         raise
     except Exception as error:
         return record, Dropped("failed", f"{type(error).__name__}: {error}")

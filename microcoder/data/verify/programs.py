@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from ...schema import ACCEPTED, VERDICTS, Problem, Verdict
+from ...schema import ACCEPTED, Problem, Verdict
 from ..record import Dropped, Record
+from ..solutions import expected, is_python, usable
 
 _TEXTS = ("id", "kind", "entry_point", "setup")
 
@@ -22,15 +22,12 @@ class Programs:
 
 
 def programs(record: Record) -> Programs:
-    out = Programs()
-    for solution in record.problem.solutions:
-        verdict = _expected(solution)
-        if verdict == ACCEPTED:
-            out.right.append(solution)
-        elif verdict:
-            out.wrong.append(solution)
-        else:
-            out.others += 1
+    out = Programs(others=len(record.problem.solutions))
+    for solution in usable(record.problem):
+        verdict = expected(solution) if is_python(solution) else ""
+        if verdict:
+            (out.right if verdict == ACCEPTED else out.wrong).append(solution)
+            out.others -= 1
     return out
 
 
@@ -70,20 +67,3 @@ def said(verdict: Verdict) -> str:
     """`wrong_answer on test 3: ...`"""
     found = f"on {verdict.message}" if verdict.message.startswith("test ") else verdict.message
     return f"{verdict.verdict} {found}".strip()[:300]
-
-
-def _expected(solution: Any) -> str:
-    """The verdict that a solution should get, or nothing if it cannot be run or is not known."""
-    if not isinstance(solution, dict) or not isinstance(solution.get("code"), str):
-        return ""
-    if not solution["code"].strip() or not _is_python(solution.get("language")):
-        return ""
-    verdict = str(solution.get("verdict") or ACCEPTED).strip().lower()
-    return verdict if verdict in VERDICTS and verdict != "internal_error" else ""
-
-
-def _is_python(language: Any) -> bool:
-    """Python 3, as far as the name tells: "", "python", "Python 3.11", "py3", "PyPy 3-64"; not "python2"."""
-    name = str(language or "python").lower()
-    digits = [character for character in name if character.isdigit()]
-    return name.startswith("py") and digits[:1] != ["2"]

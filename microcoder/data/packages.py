@@ -1,9 +1,11 @@
-"""The packages that only cleaning needs, imported when they are first used."""
+"""The packages of the extra `data`, imported when they are first used."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
+
+from .record import DataError
 
 
 def package(name: str) -> Any:
@@ -11,4 +13,4 @@ def package(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         top = name.partition(".")[0]
-        raise ImportError(f"cleaning problems needs {top}; install it with: pip install 'microcoder[data]'") from None
+        raise DataError(f"the package {top} is missing; install it with: pip install 'microcoder[data]'") from None
