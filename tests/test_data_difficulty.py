@@ -23,7 +23,7 @@ from microcoder.data.difficulty.select import BY_SUCCESS, Bands, SelectError, pl
 from microcoder.data.difficulty.solution import solution_features
 from microcoder.data.difficulty.training import fit, labelled, train
 from microcoder.data.difficulty.trees import SETTINGS, grow
-from microcoder.data.record import Dropped, Record
+from microcoder.data.record import DataError, Dropped, Record
 from microcoder.judge import Judge
 from microcoder.schema import Problem, Test
 from microcoder.starter import problems as starter
@@ -307,7 +307,7 @@ def test_what_is_no_json_or_not_there_is_refused(tmp_path):
 
 def test_without_scikit_learn_training_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(ImportError, match=r"pip install 'microcoder\[data\]'"):
+    with pytest.raises(DataError, match=r"pip install 'microcoder\[data\]'"):
         train(*zip(*labelled(corpus()), strict=True))
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from microcoder.grpo import token_entropy
 from microcoder.models import NANO
 from microcoder.prompts import messages
 from microcoder.rollout import Sampler, Sampling, encode
@@ -212,3 +213,18 @@ def test_without_a_chat_template_the_prompt_is_the_text_alone():
     plain.chat_template = None
     ids = encode(plain, [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Add two numbers."}])
     assert plain.decode(ids) == "Be brief.\n\nAdd two numbers.\n"
+
+
+def test_minus_the_logprobs_of_what_was_sampled_is_the_entropy_on_average(model, sampler, prompts):
+    """Which is how training logs it, for all tokens and without their logits."""
+    found = list(sampler(prompts, Sampling(1.0, 24, samples=24)))
+    sampled, exact = [], []
+    with torch.no_grad():
+        for one in found:
+            ids = torch.tensor([prompts[one.prompt] + one.ids])
+            logits = model(ids).logits[:, len(prompts[one.prompt]) - 1 : -1]
+            exact += token_entropy(logits, 1.0)[0].tolist()
+            sampled += [-value for value in one.logprobs]
+    difference = torch.tensor(sampled) - torch.tensor(exact)  # of mean 0, token by token
+    assert abs(float(difference.mean())) < 4 * float(difference.std()) / len(difference) ** 0.5
+    assert float(difference.std()) > 0.01

@@ -20,7 +20,7 @@ from torch.nn import functional
 from transformers.models.llama import modeling_llama
 from transformers.models.qwen3 import modeling_qwen3
 
-from microcoder.rollout import GraphSampler, Sampling, graph, plain
+from microcoder.rollout import GraphSampler, Sampling, plain, slots
 from microcoder.rollout.plain import Pools, Rows
 from microcoder.rollout.shadow import Shadow
 
@@ -371,5 +371,5 @@ def test_what_transformers_rotates_with_is_its_own_again_after_a_call_and_after_
 if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    graph.CHUNK = 2  # fewer steps after the last token
+    slots.CHUNK = 2  # fewer steps after the last token
     print(json.dumps({function.__name__: function() for function in CHECKS}))

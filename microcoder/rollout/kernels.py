@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 
 from .plain import Pools, Rows
+from .shadow import head_width
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
@@ -100,7 +101,7 @@ def pick(
 def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
     """Compile every kernel as a model of this shape needs it, all at once: most of the time is the compilers' own."""
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    width = head_width(config)
     inner = getattr(config, "intermediate_size", config.hidden_size)
     make = functools.partial(torch.zeros, device=device)
     pools = Pools.make(1, kv_heads, width, (16, 64), (16, 16), device=device, dtype=dtype)

@@ -150,6 +150,10 @@ def attention(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling:
 AttentionInterface.register(NAME, attention)
 
 
+def head_width(config: Any) -> int:
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
+
+
 def refuse(config: Any) -> None:
     """What the kernels would get wrong on long texts only, where no check at the start could see it."""
     kinds = set(getattr(config, "layer_types", None) or []) - {"full_attention"}
@@ -159,7 +163,7 @@ def refuse(config: Any) -> None:
         raise NotCapturable(f"its attention has a window of {config.sliding_window} tokens")
     if not hasattr(config, "num_key_value_heads") or getattr(config, "is_encoder_decoder", False):
         raise NotCapturable("it is not a decoder with key-value heads")
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    width = head_width(config)
     if width & (width - 1) or not 32 <= width <= 256:
         raise NotCapturable(f"its heads are {width} wide, and the kernels need a power of two from 32 to 256")
     scaling = getattr(config, "rope_scaling", None) or getattr(config, "rope_parameters", None) or {}
