@@ -14,6 +14,7 @@ from microcoder.data.endpoint import Endpoint
 from microcoder.data.process import language
 from microcoder.files import read_problems, write_problems
 from microcoder.schema import Problem, Test
+from microcoder.starter import problems as starter
 
 SUMS = """Given a list of integers `numbers`, return the sum of all those that are {what}.
 
@@ -179,3 +180,28 @@ def test_how_many_judge_at_a_time_makes_nothing_anew(made):
     folder, _ = made
     again = run("run", folder / "data.toml", "judge.workers=1")
     assert again.output.count("done before") == again.output.count(" kept (")
+
+
+def test_a_selection_by_difficulty_is_in_the_report_and_its_scores_can_be_trained_by(tmp_path):
+    write_problems(tmp_path / "problems.jsonl", starter("train", 150))
+    (tmp_path / "data.toml").write_text(f"""
+        [[collect.sources]]
+        path = "{tmp_path / "problems.jsonl"}"
+        [verify]
+        mutants = 0
+        [output]
+        workers = 1
+        """)
+    words = [f"output.folder={tmp_path / 'out'}", "difficulty.target={hard=1}", "difficulty.size=20"]
+    result = run("run", tmp_path / "data.toml", *words)
+    assert result.exit_code == 0, result.output
+    kept = list(read_problems(tmp_path / "out/dataset/problems.parquet"))
+    assert len(kept) == 20 and min(problem.difficulty_score for problem in kept) >= 2 / 3
+    assert "Selection by difficulty" in (tmp_path / "out/report.html").read_text()
+
+
+def test_config_prints_every_setting_and_takes_it_back(made, tmp_path):
+    folder, _ = made
+    (tmp_path / "all.toml").write_text(run("config", folder / "data.toml", "filter.overlap=0.3").output)
+    assert run("config", tmp_path / "all.toml").output == (tmp_path / "all.toml").read_text()
+    assert "overlap = 0.3" in (tmp_path / "all.toml").read_text()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from . import Refused
@@ -16,7 +19,14 @@ def command(words: tuple[str, ...], comments: bool) -> None:
 
     To begin a file of your own: microcoder config > settings.toml
     """
-    from ..config import SETTING, ConfigError, load, to_toml
+    from ..config import load
+
+    show(load, words, comments)
+
+
+def show(load: Callable[[str | None, tuple[str, ...]], Any], words: tuple[str, ...], comments: bool) -> None:
+    """The settings that `load` makes of a file and changes."""
+    from ..config import SETTING, ConfigError, to_toml
 
     has_file = bool(words) and SETTING.fullmatch(words[0]) is None
     try:

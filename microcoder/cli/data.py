@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,18 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
         click.echo(f"  the report  {out / 'report.html'}")
         click.echo(f"  the drops   microcoder data show {out} --dropped near_duplicate")
         click.echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
+
+
+@command.command("config")
+@click.argument("words", nargs=-1, metavar="[FILE] [section.key=value ...]")
+@click.option("--comments/--no-comments", default=True, help="With or without what each setting means.")
+def config(words: tuple[str, ...], comments: bool) -> None:
+    """Print every setting of `data run` with its meaning, as TOML."""
+    from ..config import load_as
+    from ..data.settings import Pipeline
+    from .config import show
+
+    show(partial(load_as, Pipeline), words, comments)
 
 
 @command.command("show")

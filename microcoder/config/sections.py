@@ -117,6 +117,11 @@ class DataConfig(Section):
         description="Train only on problems whose difficulty_score lies in [low, high]; for starter that is the depth, "
         "1 to 6. Empty: all.",
     )
+    refuse: list[str] = Field(
+        default=[],
+        description="Train on no problem with one of these tags; unverified: no solution of it was ever run, so its "
+        "tests may be wrong.",
+    )
     max_prompt_tokens: int = Field(
         default=2048, ge=1, description="Problems with a longer prompt are left out, and counted."
     )

@@ -60,13 +60,17 @@ def histogram(title: str, values: Sequence[float], bins: int = 24) -> str:
         f'height="{tall * count / most:.1f}" fill="{KEPT}"/>'
         for n, count in enumerate(counts)
     )
-    ends = _text(0, 126, f"{low:.3g}") + _text(bins * wide, 126, f"{high:.3g}", anchor="end")
-    middle = f"median {ordered[len(ordered) // 2]:.3g}, {len(values):,} problems"
+    ends = _text(0, 126, _number(low)) + _text(bins * wide, 126, _number(high), anchor="end")
+    middle = f"median {_number(ordered[len(ordered) // 2])}, {len(values):,} problems"
     size = f'viewBox="0 0 {bins * wide} 132" width="{bins * wide}"'
     return (
         f'<figure><svg {size} role="img" aria-label="{html.escape(title)}">'
         f"{_text(0, 12, title)}{bars}{ends}</svg><figcaption>{middle}</figcaption></figure>"
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _text(x: float, y: float, text: str, fill: str = INK, bold: bool = False, anchor: str = "start") -> str:

@@ -6,19 +6,22 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import islice, tee
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..config import JudgeConfig, usable_cores
 from ..judge import Judge
 from ..models import cache
 from .collecting import collect_all, digest_of, layout_of, read
 from .difficulty.calibrate import Calibration, calibrate, calibrated
-from .difficulty.predictor import Predictor, PredictorError, predict
+from .difficulty.features import NAMES, features
+from .difficulty.predictor import Predictor, PredictorError, predict, table
 from .difficulty.rubric import rubric
-from .difficulty.select import BY_SCORE, BY_SUCCESS, Plan, hardness, plan, selected
-from .difficulty.training import labelled, train
+from .difficulty.select import BY_SCORE, BY_SUCCESS, Plan, hardness, lot, plan, selected
+from .difficulty.training import MOST, labelled, learn
 from .endpoint import Endpoint
 from .filter.contamination import EvaluationSet, contamination
 from .filter.duplicates import Index
@@ -28,7 +31,7 @@ from .filter.signature import signature
 from .filter.window import dates, licences
 from .output import write_dataset
 from .parts import forget, read_records
-from .pipeline import STAGES, Observer, Step, chained, run
+from .pipeline import STAGES, Cores, Observer, Step, chained, run
 from .process import process
 from .record import DataError, Dropped, Record
 from .report import page, steps_of
@@ -59,7 +62,8 @@ def make(settings: Pipeline, observer: Observer, only: str | None = None, text: 
 def steps_for(settings: Pipeline, out: Path) -> list[Step]:
     """What the settings ask for, in order."""
     wanted, hard = settings.filter, settings.difficulty
-    if hard.by == "none" and (hard.floor or hard.target or hard.calibrate):
+    selects = bool(hard.floor or hard.target or hard.size)
+    if hard.by == "none" and (selects or hard.calibrate):
         raise DataError("difficulty.by is none, so nothing can be calibrated or selected by difficulty; set it to auto")
     if hard.by == "endpoint" and not settings.endpoint.base_url:
         raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
@@ -86,17 +90,18 @@ def steps_for(settings: Pipeline, out: Path) -> list[Step]:
         options["overlap"] = wanted.overlap
         steps.append(Step("filter", "3-contamination", options, each=uncontaminated))
     if hard.by != "none":
-        needed = hard.by != "auto" or bool(hard.floor or hard.target or hard.calibrate)
+        needed = hard.by != "auto" or bool(selects or hard.calibrate)
         file = hard.predictor or str(out / "filter" / "predictor.json")
         options = {"predictor": file, "given": _stamp(hard.predictor), "needed": needed}
         options |= {"endpoint": asked if hard.by == "endpoint" else ""}
         steps.append(Step("filter", "4-difficulty", options, each=scored, prepare=learned))
         if hard.calibrate:
             options = {"model": hard.calibrate, "attempts": hard.attempts, "problems": hard.calibrate_on}
-            options |= {"judge": judged, "file": str(out / "filter" / "calibration.json")}
+            options |= {"limit": hard.attempt_tokens, "judge": judged, "file": str(out / "filter" / "calibration.json")}
             steps.append(Step("filter", "5-calibrate", options, each=with_success, prepare=partial(measured, **pace)))
-        if hard.floor or hard.target:
-            options = {"floor": hard.floor, "target": hard.target, "by_success": bool(hard.calibrate)}
+        if selects:
+            options = {"floor": hard.floor, "target": hard.target, "size": hard.size}
+            options |= {"by_success": bool(hard.calibrate)}
             steps.append(Step("filter", "6-select", options, each=chosen, prepare=planned))
     options = {"mutants": settings.verify.mutants, "alive": settings.verify.alive}
     options |= {"unverified": settings.verify.unverified, "judge": judged, "endpoint": asked}
@@ -127,17 +132,17 @@ def signed(record: Record, *, similarity: float) -> bytes:
     return signature(record)
 
 
-def new_ones(*, similarity: float) -> Callable[[Record, bytes], Record]:
+def new_ones(*, similarity: float) -> Callable[[str, bytes], Dropped | None]:
     """Decides in order: the first of several alike stays."""
     index = Index(similarity)
 
-    def decide(record: Record, mark: bytes) -> Record:
+    def decide(ident: str, mark: bytes) -> Dropped | None:
         twin = index.match(mark)
         if twin is not None:
             reason = "duplicate" if twin.by == "exact" else "near_duplicate"
-            raise Dropped(reason, f"of {twin.id} (the same {twin.by}, {twin.similarity:.2f})")
-        index.add(record.problem.id, mark)
-        return record
+            return Dropped(reason, f"of {twin.id} (the same {twin.by}, {twin.similarity:.2f})")
+        index.add(ident, mark)
+        return None
 
     return decide
 
@@ -163,18 +168,25 @@ def _evaluation(sources: str, stamp: str) -> EvaluationSet:
 # --- difficulty
 
 
-def learned(parts: list[Path], *, predictor: str, given: str, needed: bool, **_: Any) -> dict[str, Any]:
+def learned(parts: list[Path], cores: Cores, *, predictor: str, given: str, needed: bool, **_: Any) -> dict[str, Any]:
     """Without a predictor, one is trained on the labels that the problems themselves bring, if they are enough."""
     if given:
         return {"trained": given}
-    first, second = tee(labelled(_records(parts)))  # read in step, so nothing is kept
+    most = max(1, MOST // max(1, len(parts)))
+    found = [row for rows in cores.map(partial(rows_of, most), parts) for row in rows]
     try:
-        train((record for record, _ in first), (label for _, label in second)).save(predictor)
+        learn([row for row, _ in found], [label for _, label in found], spread=cores.map).save(predictor)
     except PredictorError:
         if needed:
             raise
         return {"trained": ""}
     return {"trained": _stamp(predictor)}
+
+
+def rows_of(most: int, part: Path) -> list[tuple[np.ndarray, str]]:
+    """Features and labels of at most so many problems of a part, in a worker process."""
+    found = sorted(labelled(read_records(part)), key=lambda pair: lot(0, pair[0].problem.id))
+    return [(table([features(record)], NAMES)[0], label) for record, label in found[:most]]
 
 
 def scored(record: Record, *, predictor: str, trained: str, endpoint: str, **_: Any) -> Record:
@@ -189,16 +201,25 @@ def _predictor(path: str, stamp: str) -> Predictor:
 
 
 def measured(
-    parts: list[Path], *, model: str, attempts: int, problems: int, judge: dict[str, Any], file: str, **pace: Any
+    parts: list[Path],
+    cores: Cores,
+    *,
+    model: str,
+    attempts: int,
+    problems: int,
+    limit: int,
+    judge: dict[str, Any],
+    file: str,
+    **pace: Any,
 ) -> dict[str, Any]:
     """Pass rates of the model on some problems of every difficulty, and the curve through them."""
     from .difficulty.measure import pass_rates, points
 
-    some = list(islice(_records(parts), 50 * problems))
-    some.sort(key=lambda record: record.notes["difficulty"])
-    some = some[:: max(1, len(some) // problems)][:problems]
+    known = sorted((hard, n) for n, (_, hard) in enumerate(chain.from_iterable(cores.map(hardnesses, parts))))
+    wanted = {n for _, n in known[:: max(1, len(known) // problems)][:problems]}
+    some = [record for n, record in enumerate(chain.from_iterable(map(read_records, parts))) if n in wanted]
     with Judge(**{**JudgeConfig(**judge, **pace).options(), "queue": len(some) * attempts}) as sandbox:
-        calibrate(points(some, pass_rates(some, model, attempts, judge=sandbox)), model).save(file)
+        calibrate(points(some, pass_rates(some, model, attempts, judge=sandbox, limit=limit)), model).save(file)
     return {}
 
 
@@ -211,9 +232,17 @@ def _calibration(path: str, stamp: str) -> Calibration:
     return Calibration.load(path)
 
 
-def planned(parts: list[Path], *, floor: float, target: dict[str, float], by_success: bool) -> dict[str, Any]:
-    pairs = ((record.problem.id, hardness(record)) for record in _records(parts))
-    return {"plan": plan(pairs, floor=floor, target=target, bands=BY_SUCCESS if by_success else BY_SCORE)}
+def planned(
+    parts: list[Path], cores: Cores, *, floor: float, target: dict[str, float], size: int, by_success: bool
+) -> dict[str, Any]:
+    pairs = chain.from_iterable(cores.map(hardnesses, parts))
+    bands = BY_SUCCESS if by_success else BY_SCORE
+    return {"plan": plan(pairs, floor=floor, target=target, bands=bands, size=size or None)}
+
+
+def hardnesses(part: Path) -> list[tuple[str, float]]:
+    """The id and the hardness of each problem of a part, in a worker process."""
+    return [(record.problem.id, hardness(record)) for record in read_records(part)]
 
 
 def chosen(record: Record, *, plan: Plan, **_: Any) -> Record:
@@ -241,11 +270,6 @@ def _marked(unverified: str, result: Any) -> Any:
 
 
 # --- helpers
-
-
-def _records(parts: Iterable[Path]) -> Iterator[Record]:
-    for part in parts:
-        yield from read_records(part)
 
 
 @lru_cache(maxsize=1)

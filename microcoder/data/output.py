@@ -18,6 +18,7 @@ from typing import Any
 from ..files import write_problems
 from ..prompts import messages
 from ..schema import Problem
+from .difficulty.select import hardness, scored
 from .parts import read_records
 from .report import Done
 
@@ -44,8 +45,11 @@ def write_dataset(folder: Path, parts: list[Path], steps: list[Done], settings: 
 
 
 def problems(parts: Iterable[Path]) -> Iterator[Problem]:
+    """With the hardness that was found as their score, so that `data.difficulty` can choose by it in training."""
     for part in parts:
         for record in read_records(part):
+            if scored(record):
+                record.problem.difficulty_score = round(hardness(record), 4)
             yield record.problem
 
 
@@ -61,7 +65,7 @@ def for_verl(problem: Problem, number: int) -> dict[str, Any]:
         "prompt": messages(problem),
         "ability": "code",
         "reward_model": {"style": "rule", "ground_truth": _json(problem)},
-        "extra_info": {"id": problem.id, "index": number, "split": "train"},
+        "extra_info": {"id": problem.id, "index": number, "split": "train", "difficulty": problem.difficulty_score},
     }
 
 

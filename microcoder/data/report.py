@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .charts import flow, histogram
+from .difficulty.select import BY_SCORE, band_of
 from .parts import Counts, kept_parts, read_losses, read_records
 from .pipeline import STAGES, from_json
 
@@ -45,7 +46,7 @@ class Kept:
 
 MEASURED = {  # of notes: title
     "difficulty": "difficulty, 0 easy to 1 hard",
-    "strength": "test strength: share of wrong variants that the tests refuse",
+    "strength": "test strength: wrong variants refused",
     "quality": "text quality",
     "reference_cpu_s": "CPU seconds of the reference",
 }
@@ -82,15 +83,22 @@ def kept_of(folder: Path) -> Kept:
     return found
 
 
-def examples(step: Done, count: int = EXAMPLES) -> dict[str, list[tuple[Any, Any]]]:
-    """A few drops of each reason."""
-    found: dict[str, list[tuple[Any, Any]]] = {}
+@dataclass
+class Lost:
+    """What a step has dropped."""
+
+    examples: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)  # a few (problem, loss) of each reason
+    sources: Counter[tuple[str, str]] = field(default_factory=Counter)  # by (source, reason)
+
+
+def lost_by(step: Done) -> Lost:
+    found = Lost()
     for part in sorted((step.folder / "dropped").glob("*.jsonl.gz")):
         for record, loss in read_losses(part):
-            if len(found.setdefault(loss.reason, [])) < count:
-                found[loss.reason].append((record.problem, loss))
-        if all(len(found.get(reason, ())) >= min(count, n) for reason, n in step.counts.dropped.items()):
-            break
+            found.sources[record.problem.source or "unknown", loss.reason] += 1
+            some = found.examples.setdefault(loss.reason, [])
+            if len(some) < EXAMPLES:
+                some.append((record.problem, loss))
     return found
 
 
@@ -100,6 +108,7 @@ def page(out: Path) -> str:
     if not steps:
         raise FileNotFoundError(f"{out} holds no finished step; make some: microcoder data run data.toml")
     kept = kept_of(steps[-1].folder)
+    losses = [lost_by(step) for step in steps]
     first, last = steps[0].counts.seen, steps[-1].counts.kept
     body = [
         "<h1>Dataset report</h1>",
@@ -107,11 +116,16 @@ def page(out: Path) -> str:
         flow([(step.name, step.counts.kept, dict(step.counts.dropped.most_common())) for step in steps], first),
         "<h2>By step and reason</h2>",
         _table(("step", "seen", "kept", "dropped", "reason", "seconds"), _rows(steps)),
+        "<h2>By source</h2>",
+        _table(("source", "seen", "kept", "share", "dropped"), _by_source(kept, losses)),
+        *[_selection(step) for step in steps if step.name.endswith("-select")],
         "<h2>What is kept</h2>",
         *[_counted(title, counter) for title, counter in _counters(kept)],
+        "<div>",
         *[histogram(MEASURED.get(name, name), values) for name, values in kept.values.items()],
+        "</div>",
         "<h2>Drops to check by eye</h2>",
-        *[_examples(step) for step in steps],
+        *[_examples(step, lost) for step, lost in zip(steps, losses, strict=True)],
     ]
     return HEAD + "\n".join(body) + "\n</body></html>\n"
 
@@ -128,8 +142,37 @@ def _rows(steps: Sequence[Done]) -> list[tuple[str, ...]]:
     return rows
 
 
+def _by_source(kept: Kept, losses: Sequence[Lost]) -> list[tuple[str, ...]]:
+    lost: Counter[tuple[str, str]] = sum((each.sources for each in losses), Counter())
+    rows: list[tuple[str, ...]] = []
+    for source in sorted({*kept.sources, *(source for source, _ in lost)}):
+        reasons = Counter({reason: count for (of, reason), count in lost.items() if of == source})
+        stays, seen = kept.sources[source], kept.sources[source] + reasons.total()
+        told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
+        rows.append((source, f"{seen:,}", f"{stays:,}", f"{stays / seen:.0%}", told))
+    return rows
+
+
+def _selection(step: Done) -> str:
+    """What the choice by difficulty made of each band."""
+    bands: Counter[tuple[str, str]] = Counter()  # (band, "after" or the reason of a drop)
+    for part in kept_parts(step.folder):
+        bands.update((band_of(record), "after") for record in read_records(part))
+    for part in sorted((step.folder / "dropped").glob("*.jsonl.gz")):
+        bands.update((band_of(record), loss.reason) for record, loss in read_losses(part))
+    before = {band: sum(count for (of, _), count in bands.items() if of == band) for band in BY_SCORE.names}
+    after = {band: bands[band, "after"] for band in BY_SCORE.names}
+    rows = []
+    for band in BY_SCORE.names:
+        drops = (f"{bands[band, reason]:,}" for reason in ("too_easy", "over_target"))
+        shares = (f"{count[band] / max(1, sum(count.values())):.0%}" for count in (before, after))
+        rows.append((band, f"{before[band]:,}", next(shares), *drops, f"{after[band]:,}", next(shares)))
+    head = ("band", "before", "share", "too easy", "over target", "after", "share")
+    return "<h2>Selection by difficulty</h2>" + _table(head, rows)
+
+
 def _counters(kept: Kept) -> list[tuple[str, Counter[str]]]:
-    named = {"source": kept.sources, "kind": kept.kinds, "difficulty label": kept.labels, "year": kept.years}
+    named = {"kind": kept.kinds, "difficulty label": kept.labels, "year": kept.years}
     return [*named.items(), *([("mark", kept.tags)] if kept.tags else [])]
 
 
@@ -138,9 +181,9 @@ def _counted(title: str, counter: Counter[str]) -> str:
     return _table((title, "problems"), rows)
 
 
-def _examples(step: Done) -> str:
+def _examples(step: Done, lost: Lost) -> str:
     parts = []
-    for reason, items in sorted(examples(step).items()):
+    for reason, items in sorted(lost.examples.items()):
         shown = "".join(
             f"<details><summary><code>{html.escape(problem.id)}</code> {html.escape(loss.detail[:300])}</summary>"
             f"<pre>{html.escape(problem.statement[:1500] or '(no statement)')}</pre></details>"

@@ -51,11 +51,13 @@ class DifficultyConfig(Section):
     predictor: str = Field(default="", description="A predictor's file; empty: one is trained on the labels there are.")
     calibrate: str = Field(default="", description="A model whose pass rates map scores to success; empty: none.")
     attempts: int = Field(default=4, ge=1, description="Its attempts at each problem.")
+    attempt_tokens: int = Field(default=1024, ge=1, description="The most tokens of an attempt.")
     calibrate_on: int = Field(default=200, ge=10, description="How many problems it attempts.")
     floor: float = Field(default=0.0, ge=0, le=1, description="Drop what is easier than this score; 0: nothing.")
     target: dict[str, float] = Field(
         default={}, description="Shares of easy, medium and hard to end with, such as {easy = 0.2, hard = 0.5}."
     )
+    size: int = Field(default=0, ge=0, description="At most so many stay, drawn by a hash of their ids; 0: any number.")
 
 
 class VerifyConfig(Section):

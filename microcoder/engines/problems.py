@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,7 +36,7 @@ def load_problems(data: DataConfig, split: Split) -> Loaded:
     if name == "none" and split == "test":
         return Loaded([], {})
     low, high = _range(data) if split == "train" else (float("-inf"), float("inf"))
-    dropped: dict[str, int] = {}
+    dropped: Counter[str] = Counter()
     if name == "starter":
         depths = [depth for depth in DEPTHS if low <= depth <= high]
         if not depths:
@@ -44,9 +45,11 @@ def load_problems(data: DataConfig, split: Split) -> Loaded:
     found: list[Problem] = []
     for problem in read_problems(name):
         if not isinstance(problem, Problem):
-            dropped["unreadable"] = dropped.get("unreadable", 0) + 1
+            dropped["unreadable"] += 1
+        elif split == "train" and (tags := sorted(set(problem.tags) & set(data.refuse))):
+            dropped[f"tagged {tags[0]}"] += 1
         elif data.difficulty and split == "train" and not low <= _score(problem, name) <= high:
-            dropped["outside data.difficulty"] = dropped.get("outside data.difficulty", 0) + 1
+            dropped["outside data.difficulty"] += 1
         else:
             found.append(problem)
     if not found:

@@ -53,7 +53,7 @@ class Plan:
         if hardness < self.floor:
             return Dropped("too_easy", f"hardness {hardness:.2f} < {self.floor:g}")
         band = self.bands.of(hardness)
-        if _hash(self.seed, ident) < self.limits[band]:
+        if lot(self.seed, ident) < self.limits[band]:
             return None
         return Dropped("over_target", f"{band}: {self.after[band]} of {self.floored[band]} stay")
 
@@ -89,7 +89,7 @@ def plan(
         band = bands.of(hardness)
         before[band] += 1
         if hardness >= floor:
-            hashes[band].append(_hash(seed, ident))
+            hashes[band].append(lot(seed, ident))
     floored = {band: len(found) for band, found in hashes.items()}
     after = _numbers(floored, _shares(target or {}, floored), size)
     limits = {}
@@ -106,6 +106,10 @@ def select(pairs: Iterable[tuple[str, float]], **options: Any) -> list[bool]:
     return [made.refuse(*pair) is None for pair in pairs]
 
 
+def scored(record: Record) -> bool:
+    return any(isinstance(record.notes.get(name), (int, float)) for name in ("success", "difficulty"))
+
+
 def hardness(record: Record) -> float:
     """1 - success where a model was measured, else the score. Dropped("unscored") where there is neither."""
     for name in ("success", "difficulty"):
@@ -113,6 +117,11 @@ def hardness(record: Record) -> float:
         if isinstance(value, (int, float)) and isfinite(value):
             return 1 - value if name == "success" else float(value)
     raise Dropped("unscored", "it has neither a difficulty nor a success rate; predict comes first")
+
+
+def band_of(record: Record) -> str:
+    """Easy, medium or hard: for the model where one was measured, else by the score."""
+    return (BY_SUCCESS if "success" in record.notes else BY_SCORE).of(hardness(record))
 
 
 def selected(record: Record, *, plan: Plan) -> Record:
@@ -159,6 +168,7 @@ def _numbers(counts: Mapping[str, int], shares: Mapping[str, float], size: int |
     return whole
 
 
-def _hash(seed: int, ident: str) -> int:
+def lot(seed: int, ident: str) -> int:
+    """64 bits to draw by: of a problem's id alone, so neither order nor parts matter."""
     digest = hashlib.blake2b(f"{seed} {ident}".encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")
