@@ -130,6 +130,7 @@ def test_the_report_names_every_reason(made):
         (["run", "{folder}/data.toml", "difficulty.by=predictor"], "a predictor learns from the labels"),
         (["run", "{folder}/data.toml", "difficulty.target={easy=0.5}"], "difficulty.by is none"),
         (["run", "{folder}/data.toml", "difficulty.by=endpoint"], "set endpoint.base_url"),
+        (["run", "{folder}/data.toml", "output.folder={folder}/data.toml"], "Not a directory"),
         (["report", "{folder}"], "no finished step"),
     ],
 )
@@ -205,3 +206,10 @@ def test_config_prints_every_setting_and_takes_it_back(made, tmp_path):
     (tmp_path / "all.toml").write_text(run("config", folder / "data.toml", "filter.overlap=0.3").output)
     assert run("config", tmp_path / "all.toml").output == (tmp_path / "all.toml").read_text()
     assert "overlap = 0.3" in (tmp_path / "all.toml").read_text()
+
+
+def test_when_nothing_is_left_it_says_so_and_fails(made, tmp_path):
+    folder, _ = made
+    result = run("run", folder / "data.toml", f"output.folder={tmp_path}", "filter.licences=['none']")
+    assert result.exit_code == 1 and "No problem is left" in result.output and "--dropped licence" in result.output
+    assert "--dropped REASON" in run("show", tmp_path).output

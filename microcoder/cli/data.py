@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,12 +46,25 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
         made = make(wanted, Told(), only=only, text=to_toml(wanted, comments=False))
     except (ConfigError, DataError, JudgeError, ModelError) as error:
         raise Refused(str(error)) from None
-    out = Path(wanted.output.folder)
+    except OSError as error:
+        raise Refused(f"{error}; what is finished stays, and the same command goes on from there") from None
     if made is not None:
-        click.echo(f"{sum(made.values()):,} problems in {out / 'dataset'}; where to look next:")
-        click.echo(f"  the report  {out / 'report.html'}")
-        click.echo(f"  the drops   microcoder data show {out} --dropped near_duplicate")
-        click.echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
+        _end(Path(wanted.output.folder), sum(made.values()))
+
+
+def _end(out: Path, kept: int) -> None:
+    """Where to look next."""
+    from ..data.report import steps_of
+
+    reasons = sum((step.counts.dropped for step in steps_of(out)), Counter[str]())
+    reasons.pop("outside_ids", None)  # nobody wonders about those
+    click.echo(f"{kept:,} problems in {out / 'dataset'}; where to look next:" if kept else "No problem is left:")
+    click.echo(f"  the report  {out / 'report.html'}")
+    for reason, _ in reasons.most_common(1):
+        click.echo(f"  the drops   microcoder data show {out} --dropped {reason}")
+    if not kept:
+        raise SystemExit(1)
+    click.echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
 
 
 @command.command("config")

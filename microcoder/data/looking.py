@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ def found(out: Path, reason: str | None, step: str | None, ident: str | None, co
         return _dropped(steps, reason, count)
     last = steps[-1]
     records = (record for part in kept_parts(last.folder) for record in read_records(part))
-    return [text(record, f"kept by {last.name}") for record, _ in zip(records, range(count), strict=False)]
+    shown = [text(record, f"kept by {last.name}") for record in islice(records, count)]
+    if not shown:
+        raise Nothing(f"{last.name} has kept nothing; see what was dropped: --dropped REASON")
+    return shown
 
 
 def _dropped(steps: list[Done], reason: str, count: int) -> list[str]:
