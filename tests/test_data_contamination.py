@@ -8,6 +8,7 @@ import filter_problems as given
 import pytest
 
 from microcoder.data.filter.contamination import EvaluationSet, contamination
+from microcoder.data.process import process
 from microcoder.data.record import Dropped, Record
 from microcoder.schema import Problem, Test
 
@@ -85,6 +86,14 @@ def test_what_16_grams_cannot_see_the_signatures_can(evaluation):
     chinese = "爱丽丝把若干枚硬币排成一行，每天早上她可以从任意一端取走一枚硬币，求最多能得到多少。"
     found = match(evaluation, chinese, tests=given.COINS.tests)
     assert (found.id, found.by) == ("coins", "tests")
+
+
+def test_tests_are_compared_as_process_leaves_them():
+    many = [Test(f"{n} {n * n}\n{'7 ' * n}", f"{n * 31 % 101}\n") for n in range(2, 60)]
+    known = EvaluationSet.build([given.record(given.COINS, tests=many).problem])
+    record = process(given.record(given.BRIDGES, statement=given.BRIDGES.statement, tests=many))
+    assert len(record.problem.tests) < len(many)
+    assert known.match(record).by == "tests"
 
 
 def test_the_step_drops_with_the_name_of_the_match(evaluation):

@@ -8,6 +8,7 @@ import math
 import pickle
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -21,8 +22,10 @@ from microcoder.data.difficulty.predictor import Predictor, PredictorError, pred
 from microcoder.data.difficulty.rubric import DIMENSIONS, WEIGHTS, parse, question, rubric, weighted
 from microcoder.data.difficulty.select import BY_SUCCESS, Bands, SelectError, plan, select, selected
 from microcoder.data.difficulty.solution import solution_features
-from microcoder.data.difficulty.training import fit, labelled, train
+from microcoder.data.difficulty.training import drawn, fit, labelled, learn, train
 from microcoder.data.difficulty.trees import SETTINGS, grow
+from microcoder.data.making import rows_of
+from microcoder.data.parts import kept_parts, write_part
 from microcoder.data.record import DataError, Dropped, Record
 from microcoder.judge import Judge
 from microcoder.schema import Problem, Test
@@ -258,6 +261,30 @@ def test_two_labels_are_enough(tmp_path):
     made = train(*zip(*labelled(two), strict=True), trees=30)
     made.save(tmp_path / "p.json")
     assert {Predictor.load(tmp_path / "p.json").predict(one).label for one in two} == {"easy", "hard"}
+
+
+def test_on_several_cores_the_same_is_learned(predictor):
+    pairs = list(labelled(corpus()))
+    rows = [table([features(one)], NAMES)[0] for one, _ in pairs]
+    with ThreadPoolExecutor(3) as pool:
+        made = learn(rows, [label for _, label in pairs], trees=40, spread=pool.map)
+    assert made.form == predictor.form
+    assert [one.to_dict() for one in made.trees] == [one.to_dict() for one in predictor.trees]
+
+
+def test_of_many_problems_each_label_gets_its_share_and_a_rare_one_enough_to_be_learned():
+    y = np.repeat([0, 1, 2], [6000, 3980, 20])
+    some = drawn(y, 1000, seed=0)
+    assert np.bincount(y[some]).tolist() == [600, 398, 10] and len(set(some)) == len(some)
+    assert drawn(y[:1000], 1000, seed=0).tolist() == list(range(1000))
+
+
+def test_a_part_gives_no_more_than_its_share_to_learn_from_whatever_the_order(tmp_path):
+    write_part(tmp_path, "0", corpus())
+    write_part(tmp_path, "1", corpus()[::-1])
+    one, other = (rows_of(10, part) for part in kept_parts(tmp_path))
+    assert [label for _, label in one] == [label for _, label in other] and len(one) == 10
+    assert all((a == b).all() for (a, _), (b, _) in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("labels", [[], ["easy"] * 40, ["easy"] * 30 + ["hard"] * 3, ["easy", "tricky"] * 20])

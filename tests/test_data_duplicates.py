@@ -81,6 +81,12 @@ def test_an_exact_copy_is_found_though_its_tests_are_others(index, problem):
     assert twin(index, problem, statement=copy, tests=[], asserts=[], solutions=[]) == Twin(problem.id, 1.0, "exact")
 
 
+def test_a_copy_that_lost_its_superscripts_is_exact():
+    limits = "Return the number of pairs that add up to zero.\nConstraints: 1 <= n <= 10^5"
+    index = index_of(Record(Problem("a", statement=limits)))
+    assert index.match(signature(Record(Problem("b", statement=limits.replace("^", ""))))) == Twin("a", 1.0, "exact")
+
+
 def test_renamed_variables_and_people_in_the_text_are_seen_through(index):
     text = given.COINS.statement
     for old, new in (("Alice", "Miriam"), ("Robert", "Yusuf"), (r"\bn\b", "m"), (r"\bk\b", "the_days"), ("v_i", "c_j")):

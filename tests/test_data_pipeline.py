@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import partial
 
 import pytest
 
 from microcoder.data import parts
 from microcoder.data.output import write_dataset
 from microcoder.data.parts import kept_parts, read_losses, read_records, write_part
-from microcoder.data.pipeline import Step, run
+from microcoder.data.pipeline import AHEAD, Cores, Step, run
 from microcoder.data.record import Dropped, Record
 from microcoder.data.report import page, steps_of
 from microcoder.files import read_problems
@@ -60,11 +61,10 @@ def last_digit(record):
 def first_of_each():
     seen = {}
 
-    def decide(record, digit):
+    def decide(ident, digit):
         if digit in seen:
-            raise Dropped("twin", f"of {seen[digit]}")
-        seen[digit] = record.problem.id
-        return record
+            return Dropped("twin", f"of {seen[digit]}")
+        seen[digit] = ident
 
     return decide
 
@@ -178,8 +178,58 @@ def test_decisions_in_order_are_the_same_after_a_stop(tmp_path, first):
     assert ids(torn / "filter/2-twins") == ids(whole / "filter/2-twins") == [f"made/{n}" for n in range(10)]
 
 
+def test_no_more_parts_are_begun_than_there_is_room_for_and_results_come_in_order():
+    taken = []
+
+    def items():
+        for n in range(100):
+            taken.append(n)
+            yield n
+
+    with Cores(2) as cores:
+        results = cores.map(abs, items())
+        assert next(results) == 0
+        assert len(taken) == 2 * AHEAD
+        assert list(results) == list(range(1, 100))
+
+
+@contextlib.contextmanager
+def reading_ahead(most):
+    """A stream that has up to 16 records in work; the most that it had is added to the list `most`."""
+
+    def stream(records):
+        waiting = []
+        for record in records:
+            waiting.append(record)
+            most[:] = [max(len(waiting), *most)]
+            if len(waiting) == 16:
+                yield waiting.pop(0)
+        yield from waiting
+
+    yield stream
+
+
+def test_a_stream_is_not_held_up_at_the_end_of_a_part(tmp_path, first):
+    most = [0, 0]
+    run(tmp_path, [Step("verify", "judge", stream=partial(reading_ahead, most))], first, "d", 1, Told())
+    assert most == [16]  # a part has ten
+    kept = [[record.problem.id for record in read_records(part)] for part in kept_parts(tmp_path / "verify/judge")]
+    assert kept == [[f"made/{n}" for n in range(start, start + 10)] for start in (0, 10, 20)]
+
+
+def test_a_stream_that_was_stopped_sees_only_the_parts_that_are_missing(tmp_path, first):
+    step = [Step("verify", "judge", stream=streamed)]
+    run(tmp_path, step, first, "d", 1, Told())
+    for path in (tmp_path / "verify/judge").rglob("00001.jsonl.gz"):
+        path.unlink()
+    (tmp_path / "verify/judge/done.json").unlink()
+    most = [0, 0]
+    run(tmp_path, [Step("verify", "judge", stream=partial(reading_ahead, most))], first, "d", 1, Told())
+    assert most == [10] and ids(tmp_path / "verify/judge") == [f"made/{n}" for n in range(30)]
+
+
 def test_options_that_need_all_records_are_prepared_before(tmp_path, first):
-    def highest(paths, **_):
+    def highest(paths, cores, **_):
         return {"least": max(int(r.problem.id.rpartition("/")[2]) for path in paths for r in read_records(path))}
 
     run(tmp_path / "out", [Step("filter", "select", each=odd_only, prepare=highest)], first, "d", 1, Told())

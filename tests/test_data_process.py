@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from microcoder.data.endpoint import NoAnswer
 from microcoder.data.packages import package
-from microcoder.data.process import OPTIONS, STEPS, completeness, format, language, process, tests, translate
+from microcoder.data.process import OPTIONS, STEPS, answer, completeness, format, language, process, tests, translate
 from microcoder.data.process.signature import defined, find, starter
 from microcoder.data.record import DataError, Dropped, Record
 from microcoder.prompts import prompt
@@ -291,6 +291,7 @@ def test_missing_parts_are_named():
     assert dropped(stdin(tests=[])) == "missing_tests"
     assert dropped(asserts()) == "missing_tests"
     assert dropped(asserts("add(1, 2)")) == "missing_tests"
+    assert dropped(asserts("pass")) == "missing_tests"
     assert dropped(stdin(tests=[Test("1", ""), Test("2", " \n")])) == "missing_outputs"
     assert dropped(function(entry_point="Solution.add", starter_code="")) == "missing_starter_code"
 
@@ -300,9 +301,33 @@ def test_tests_without_outputs_stay_where_two_references_can_give_them():
     assert process(stdin(tests=[Test("1", "")], solutions=solutions)).problem.tests == [Test("1", "")]
 
 
-@pytest.mark.parametrize("statement", ["", "   ", "Sum two", "See the attached pdf for all the details of it."])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "", "   ", "Sum two", "See the attached pdf for all the details of it.", "The Sum of Two Integers",
+        "Read it: https://example.org/the-sum/of-two/integers?a=1&b=2",
+    ],
+)  # fmt: skip
 def test_a_problem_without_a_statement_is_dropped(statement):
-    assert dropped(stdin(statement)) == "missing_statement"
+    assert dropped(stdin(statement, title="The sum of two integers")) == "missing_statement"
+
+
+BODY = "    total = a\n    for _ in range(b):\n        total += 1\n    return total"
+PROGRAM = f"import math\n\ndef add(a, b):\n    \"\"\"Return the sum of the two numbers.\"\"\"\n{BODY}\n"
+
+
+@pytest.mark.parametrize("shown", [f"```python\n{PROGRAM}```", f"Solution:\n\n{BODY}", BODY.replace("    ", "\t")])
+def test_a_statement_that_shows_the_reference_gives_the_answer_away(shown):
+    record = function(solutions=[{"code": PROGRAM}])
+    record.problem.statement += f"\n\n{shown}"
+    assert dropped(record, answer.refuse) == "gives_answer"
+
+
+@pytest.mark.parametrize("shown", ["def add(a, b):", "import math", "    total += 1", "```python\nadd(1, 2)\n```"])
+def test_a_header_or_a_single_line_gives_nothing_away(shown):
+    record = function(solutions=[{"code": PROGRAM}, {"code": "no Python ("}])  # its docstring is the statement
+    record.problem.statement += f"\n\n{shown}"
+    assert answer.refuse(record) is record
 
 
 @pytest.mark.parametrize(
@@ -322,7 +347,9 @@ def test_without_a_word_on_input_or_output_a_program_cannot_be_written(statement
     [
         "The sum is the largest of all of the", "We say that a sequence is good, if it,", "so the answer is known...",
         "It is said that 1 ≤ n holds, where $1 \\le n", "Note that the numbers can be very lar", "```\n1 2",
-        "Example\n\nInput\n\n1 2", "Example 1:", "Outp",
+        "Example\n\nInput\n\n1 2", "Example 1:", "Outp", "it is known that all of\nthem are larger",
+        "where a[i] == b[i] and so it must be shorter after", "- the first is a;\n- the second is equal",
+        "## Note\n\nIn the second test the least number",
     ],
 )  # fmt: skip
 def test_a_statement_that_was_cut_off_is_dropped(end):
@@ -334,6 +361,7 @@ def test_a_statement_that_was_cut_off_is_dropped(end):
     [
         "The sequence is 1, 2, 3, ...", "It costs $5.", "Constraints:\n\n1 <= n <= k\nAll values are distinct",
         "```\n1 2\n```", "Example\n\nInput\n\n1 2\n\nOutput\n\n3", "- the first is a\n- the second is b", "Have fun :)",
+        "add(1, 2) => the least of them\nadd(3, 4) => none", "A) it is linear\nB) it is quadratic",
     ],
 )  # fmt: skip
 def test_a_statement_that_ends_in_its_own_way_stays(end):

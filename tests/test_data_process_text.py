@@ -121,6 +121,8 @@ def test_formulas_are_told_from_prices_and_code(line, formulas):
         ("наибольшее число", "latin-1"),
         ("1 ≤ n ≤ 10 — résumé", "cp1252"),
         ("2 ⋅ 10^5 and a ≠ b", "cp1252"),
+        ("1 ≤ n", "mac_roman"),
+        ("1 ≤ n ≤ 10 — “résumé”", "mac_roman"),
     ],
 )
 def test_mojibake_is_undone(original, codec):
@@ -213,6 +215,7 @@ def test_markup_without_end_is_dropped(source):
         ("$\\texttt{?}$ and `\\textbf{a}`", "$\\texttt{?}$ and `\\textbf{a}`"),
         ("\\section*{Input}\n\\begin{itemize}\n\\item a\n\\end{itemize}", "## Input\n- a\n"),
         ("``quoted''", '"quoted"'),
+        ("print ``YES'' or ``NO'', not ``x``", 'print "YES" or "NO", not ``x``'),
     ],
 )
 def test_latex_has_one_notation_and_no_commands_for_text(source, expected):
@@ -227,11 +230,13 @@ def test_latex_has_one_notation_and_no_commands_for_text(source, expected):
         ("1. one    2. two", "1. one\n2. two"),
         ("a  b\n\nthese are   words with a  gap between them", "a  b\n\nthese are words with a gap between them"),
         ("a:\n    x  =  1", "a:\n    x  =  1"),
+        ("all\u3000of it\n\nExample\n\nInput\n\n1\u2009 2", "all of it\n\nExample\n\nInput\n\n1  2"),
+        ("```\n1\u00a02\n```", "```\n1\u00a02\n```"),
         (STDIN, STDIN.strip()),
         ("```\n a  \n\n\n\nb\n```", "```\n a  \n\n\n\nb\n```"),
     ],
 )
-def test_white_space_is_normal_in_prose_and_untouched_elsewhere(source, expected):
+def test_white_space_is_normal_in_prose_and_hardly_touched_elsewhere(source, expected):
     assert text(whitespace.normalise, source) == expected
 
 
@@ -261,6 +266,7 @@ def test_limits_and_tags_go_into_empty_fields_only():
     [
         ("Time Limit: {'seconds': 1, 'nanos': 500000000}", 1.5),
         ("**Time limit: 250 ms**", 0.25),
+        ("**Time limit:** 2 s", 2.0),
         ("time limit per test: 3 seconds", 3.0),
         ("Time limit: it depends", None),
         ("The time limit: 2 seconds", None),
@@ -270,6 +276,15 @@ def test_only_a_line_that_is_a_limit_is_one(line, seconds):
     problem, said = after(facts.lift, f"Add.\n{line}")
     assert problem.time_limit_s == seconds
     assert said == (seconds is not None) == (line not in problem.statement)
+
+
+@pytest.mark.parametrize("line", [
+    "Time Limit: 2 sec / Memory Limit: 256 MB",
+    "**Time limit:** 2 s | **Memory limit:** 256 MB",
+])  # fmt: skip
+def test_two_limits_may_share_a_line(line):
+    problem, _ = after(facts.lift, f"{line}\n\nAdd.")
+    assert (problem.statement.strip(), problem.time_limit_s, problem.memory_mb) == ("Add.", 2.0, 256)
 
 
 def test_code_to_complete_becomes_the_starter_code_unless_there_is_another():
@@ -284,6 +299,9 @@ NOISE = [
     "Problem code: ABC", "Submit", "### Tutorial", "Author: J. Doe", "Home | Problems | Submit | Status",
     "[Home](/) | [Contests](/c) | [Submit](/s)", "Copyright © 2012 The Judge", "All submissions for this task.",
     "Codeforces Round #123 (Div. 2)", "Share on Facebook", "Acceptance Rate: 41.2%", "input: standard input",
+    "Contests » Spring Cup » Problem B", "Educational Codeforces Round 9 (Div. 2)",
+    "Score : 300 points", "Success rate: 12.5%", "View all submissions", "Terms of Use | Privacy Policy | Contact us",
+    "Sign up for our weekly newsletter!", "This site uses cookies.", "Seen this question in a real interview before?",
 ]  # fmt: skip
 
 
@@ -297,6 +315,7 @@ def test_a_line_of_boilerplate_goes(line):
     [
         "Submit the answer to the queen.", "The author: he wrote k books.", "Share the apples among n children.",
         "a | b | c", "x / y / z", "Input", "Problem: find the sum.", "Accepted are YES and NO.", "Like before, n > 0.",
+        "Score: the sum of all points", "Join the two ends of the channel.", "We use n cookies", "Points: 3 4 5",
     ],
 )  # fmt: skip
 def test_a_sentence_that_only_begins_like_boilerplate_stays(line):
@@ -331,6 +350,7 @@ def test_an_illustration_is_removed_and_counted(image):
         f"{TASK} The score is given by the formula:\n\n<image>\n\nPrint it.",
         "![](task.png)",
         "Solve it.\n\n<image>\n\n<image>",
+        "<image>\n\nInput\n\nThe first line contains n and m, the second one n integers.\n\nOutput\n\nPrint it.",
     ],
 )
 def test_a_problem_that_needs_its_image_is_dropped(statement):

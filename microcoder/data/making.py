@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain
@@ -15,6 +16,7 @@ import numpy as np
 from ..config import JudgeConfig, usable_cores
 from ..judge import Judge
 from ..models import cache
+from ..run.disk import write_whole
 from .collecting import collect_all, digest_of, layout_of, read
 from .difficulty.calibrate import Calibration, calibrate, calibrated
 from .difficulty.features import NAMES, features
@@ -88,7 +90,8 @@ def steps_for(settings: Pipeline, out: Path) -> list[Step]:
     if wanted.evaluation:
         options = {"sources": _text(wanted.evaluation), "stamp": digest_of(wanted.evaluation, 0)}
         options["overlap"] = wanted.overlap
-        steps.append(Step("filter", "3-contamination", options, each=uncontaminated))
+        prepare = partial(evaluation_set, file=str(out / "filter" / "evaluation.pickle"))
+        steps.append(Step("filter", "3-contamination", options, each=uncontaminated, prepare=prepare))
     if hard.by != "none":
         needed = hard.by != "auto" or bool(selects or hard.calibrate)
         file = hard.predictor or str(out / "filter" / "predictor.json")
@@ -147,13 +150,12 @@ def new_ones(*, similarity: float) -> Callable[[str, bytes], Dropped | None]:
     return decide
 
 
-def uncontaminated(record: Record, *, sources: str, stamp: str, overlap: float) -> Record:
-    return contamination(record, evaluation=_evaluation(sources, stamp), overlap=overlap)
+def uncontaminated(record: Record, *, file: str, made: str, overlap: float, **_: Any) -> Record:
+    return contamination(record, evaluation=_evaluation(file, made), overlap=overlap)
 
 
-@lru_cache(maxsize=1)
-def _evaluation(sources: str, stamp: str) -> EvaluationSet:
-    """Built once in each worker process."""
+def evaluation_set(parts: list[Path], cores: Cores, *, sources: str, file: str, **_: Any) -> dict[str, Any]:
+    """Built once, on all cores; left in a file for the worker processes."""
 
     def problems() -> Iterator[Any]:
         for fields in json.loads(sources):
@@ -162,7 +164,15 @@ def _evaluation(sources: str, stamp: str) -> EvaluationSet:
                 if isinstance(found, Record):
                     yield found.problem
 
-    return EvaluationSet.build(problems())
+    write_whole(Path(file), pickle.dumps(EvaluationSet.build(problems(), spread=cores.map)))
+    return {"file": file, "made": _stamp(file)}
+
+
+@lru_cache(maxsize=1)
+def _evaluation(file: str, made: str) -> EvaluationSet:
+    """Read once in each worker process."""
+    found: EvaluationSet = pickle.loads(Path(file).read_bytes())
+    return found
 
 
 # --- difficulty

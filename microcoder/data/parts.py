@@ -42,13 +42,21 @@ class Counts:
         return self.kept + self.dropped.total()
 
 
+def read_lines(path: Path) -> Iterator[bytes]:
+    with gzip.open(path, "rb") as file:
+        yield from file
+
+
+def record_of(line: bytes) -> Record:
+    return Record.from_dict(json.loads(line))
+
+
 def read_records(path: Path) -> Iterator[Record]:
-    for line in _lines(path):
-        yield Record.from_dict(line)
+    return map(record_of, read_lines(path))
 
 
 def read_losses(path: Path) -> Iterator[Loss]:
-    for line in _lines(path):
+    for line in map(json.loads, read_lines(path)):
         yield Record.from_dict(line), Dropped(line["reason"], line["detail"])
 
 
@@ -86,8 +94,8 @@ def count_part(folder: Path, name: str) -> Counts | None:
     kept = folder / "kept" / f"{name}.jsonl.gz"
     if not kept.exists():
         return None
-    reasons = Counter(line["reason"] for line in _lines(folder / "dropped" / f"{name}.jsonl.gz"))
-    return Counts(sum(1 for _ in gzip.open(kept, "rb")), reasons)
+    reasons = Counter(json.loads(line)["reason"] for line in read_lines(folder / "dropped" / f"{name}.jsonl.gz"))
+    return Counts(sum(1 for _ in read_lines(kept)), reasons)
 
 
 def begin(folder: Path, digest: str) -> dict[str, Any] | None:
@@ -109,12 +117,6 @@ def forget(folder: Path, digest: str | None) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     write_whole(path, json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n")
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
 
 
 def _write(file: Any, data: dict[str, Any]) -> None:

@@ -3,8 +3,11 @@
 A step is one of three kinds:
 
     each     a function of one record; parts are dealt out to the cores
-    ordered  what costs time is worked out on the cores (`work`), and decided in order here (`decide`): twins
-    stream   a function of all records of a part, which brings its own workers: the judge
+    ordered  what costs time is worked out on the cores (`work`), then decided in order here (`decide`): twins
+    stream   a function of all records one after the other, which brings its own workers: the judge
+
+Only a few parts are under way at a time, so memory does not grow with the number of problems, but for what a step
+itself has to remember (`decide`, `prepare`).
 """
 
 from __future__ import annotations
@@ -12,18 +15,32 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
-from .parts import Counts, Loss, begin, count_part, kept_parts, read_records, write_json, write_part
+from .parts import (
+    Counts,
+    Loss,
+    begin,
+    count_part,
+    kept_parts,
+    read_lines,
+    read_records,
+    record_of,
+    write_json,
+    write_part,
+)
 from .record import DataError, Dropped, Record
 
 STAGES = ("collect", "process", "filter", "verify")
+AHEAD = 4  # parts for each core that are under way: enough that none waits for a slow one of another
 Each = Callable[..., Record]
 
 
@@ -34,9 +51,9 @@ class Step:
     options: dict[str, Any] = field(default_factory=dict)  # what its results depend on, as JSON can carry it
     each: Each | None = None  # (record, **options) -> record, or raises Dropped
     work: Callable[..., Any] | None = None  # (record, **options) -> payload
-    decide: Callable[..., Callable[[Record, Any], Record]] | None = None  # (**options) -> (record, payload) -> record
+    decide: Callable[..., Callable[[str, Any], Dropped | None]] | None = None  # (**options) -> (id, payload) -> why not
     stream: Callable[..., Any] | None = None  # (**options) -> context whose value takes records and gives results
-    prepare: Callable[..., dict[str, Any]] | None = None  # (parts, **options) -> more options, from all records
+    prepare: Callable[..., dict[str, Any]] | None = None  # (parts, cores, **options) -> more options, from all records
 
     @property
     def folder(self) -> str:
@@ -64,18 +81,25 @@ def run(
 
 
 class Cores:
-    """Worker processes that all steps share; none are started for a single part."""
+    """Worker processes that all steps share, started when they are first needed."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.pool: ProcessPoolExecutor | None = None
 
-    def map(self, function: Callable[..., Any], items: list[Any]) -> Iterable[Any]:
-        """The results in order, as they come."""
-        if self.count < 2 or len(items) < 2:
-            return map(function, items)
+    def map(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
+        """The results in order, as they come; items are taken as there is room for them."""
+        if self.count < 2:
+            yield from map(function, items)
+            return
         self.pool = self.pool or ProcessPoolExecutor(self.count, get_context("spawn"))
-        return self.pool.map(function, items)
+        waiting: deque[Future[Any]] = deque()
+        for item in items:
+            waiting.append(self.pool.submit(function, item))
+            if len(waiting) >= AHEAD * self.count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     def __enter__(self) -> Cores:
         return self
@@ -95,9 +119,10 @@ def run_step(
         return kept_parts(folder)
     started = time.monotonic()
     observer.step(step.folder, len(parts))
+    cores = cores if len(parts) > 1 else Cores(1)  # not worth starting processes for
     options = dict(step.options)
     if step.prepare is not None:
-        options |= step.prepare(parts, **options)
+        options |= step.prepare(parts, cores, **options)
     total = Counts()
     for counts in _results(folder, step, options, parts, cores):
         total.add(counts)
@@ -116,60 +141,59 @@ def chained(before: str, step: Step) -> str:
 
 def _results(
     folder: Path, step: Step, options: dict[str, Any], parts: list[Path], cores: Cores
-) -> Iterator[Counts]:
+) -> Iterable[Counts]:
     if step.stream is not None:
-        with step.stream(**options) as stream:
-            for part in parts:
-                name = _name(part)
-                yield count_part(folder, name) or write_part(folder, name, stream(read_records(part)))
-        return
+        return _streamed(folder, step.stream(**options), parts)
     if step.each is not None:
-        yield from cores.map(partial(each_part, folder, step.each, options), parts)
-        return
+        return cores.map(partial(each_part, folder, step.each, options), parts)
     assert step.work is not None and step.decide is not None
     decide = step.decide(**options)
-    for part, payloads in zip(parts, cores.map(partial(work_part, step.work, options), parts), strict=True):
-        name = _name(part)
-        before = count_part(folder, name)
-        results = _decided(read_records(part), payloads, decide)
-        if before is None:
-            yield write_part(folder, name, results)
-        else:  # it was decided already; deciding again brings the memory of it back
-            for _ in results:
-                pass
-            yield before
+    worked = cores.map(partial(work_part, step.work, options), parts)
+    decided = ((part, [decide(*item) for item in items]) for part, items in zip(parts, worked, strict=True))
+    return cores.map(partial(settle_part, folder), decided)
+
+
+def _streamed(folder: Path, context: Any, parts: list[Path]) -> Iterator[Counts]:
+    """All parts as one stream, so that no worker waits at the end of a part."""
+    before = {part: count_part(folder, _name(part)) for part in parts}
+    with context as stream:
+        results = stream(record for part in parts if before[part] is None for record in read_records(part))
+        for part in parts:
+            size = sum(1 for _ in read_lines(part))
+            yield before[part] or write_part(folder, _name(part), islice(results, size))
 
 
 def each_part(folder: Path, function: Each, options: dict[str, Any], part: Path) -> Counts:
     """A part in a worker process."""
     name = _name(part)
-    return count_part(folder, name) or write_part(
-        folder, name, (attempt(record, partial(function, record, **options)) for record in read_records(part))
+    work = partial(function, **options)
+    return count_part(folder, name) or write_part(folder, name, (attempt(line, work) for line in read_lines(part)))
+
+
+def work_part(work: Callable[..., Any], options: dict[str, Any], part: Path) -> list[tuple[str, Any]]:
+    """What there is to decide by, in a worker process."""
+    return [(record.problem.id, work(record, **options)) for record in read_records(part)]
+
+
+def settle_part(folder: Path, decided: tuple[Path, list[Dropped | None]]) -> Counts:
+    """A part that was decided, in a worker process. One that was written before was decided in the same way."""
+    part, losses = decided
+    found = zip(read_records(part), losses, strict=True)
+    return count_part(folder, _name(part)) or write_part(
+        folder, _name(part), (record if loss is None else (record, loss) for record, loss in found)
     )
 
 
-def work_part(work: Callable[..., Any], options: dict[str, Any], part: Path) -> list[Any]:
-    return [work(record, **options) for record in read_records(part)]
-
-
-def _decided(
-    records: Iterable[Record], payloads: Iterable[Any], decide: Callable[[Record, Any], Record]
-) -> Iterator[Record | Loss]:
-    for record, payload in zip(records, payloads, strict=True):
-        yield attempt(record, partial(decide, record, payload))
-
-
-def attempt(record: Record, function: Callable[[], Record]) -> Record | Loss:
+def attempt(line: bytes, function: Each) -> Record | Loss:
     """What the function makes of the record. A fault of ours is a drop that can be counted and read, not the end."""
-    before = record.copy()
     try:
-        return function()
+        return function(record_of(line))
     except Dropped as loss:
-        return before, loss
+        return record_of(line), loss  # as it came in
     except DataError:
         raise
     except Exception as error:
-        return before, Dropped("failed", f"{type(error).__name__}: {error}")
+        return record_of(line), Dropped("failed", f"{type(error).__name__}: {error}")
 
 
 def to_json(counts: Counts) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 SIZES = {"n", "m", "q", "t", "k", "rows", "cols", "length", "size", "len"}  # what counts things; the rest are values
@@ -56,6 +57,7 @@ def below_zero(statement: str) -> bool:
     return BELOW_ZERO.search(plain(statement)) is not None
 
 
+@lru_cache(maxsize=1)  # both ask for the same text
 def plain(statement: str) -> str:
     """The comparisons and numbers in one spelling."""
     text = SUPERSCRIPT.sub(lambda found: "^" + found[0].translate(DIGITS), statement.replace("\xa0", " "))

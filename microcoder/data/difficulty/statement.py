@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 
 WORD = re.compile(r"[A-Za-z]+")
 SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
@@ -50,6 +51,7 @@ def statement_features(statement: str) -> dict[str, float]:
     count, characters = max(1, len(words)), max(1, len(prose))
     lower = " ".join(prose.lower().split())
     known = set(WORD.findall(lower))
+    letters = Counter(prose)  # by character: much faster than one after the other
     return {
         "statement_missing": float(not words),
         "statement_words": math.log1p(len(words)),
@@ -58,8 +60,8 @@ def statement_features(statement: str) -> dict[str, float]:
         "statement_word_letters": sum(map(len, words)) / count,
         "statement_long_words": sum(len(word) > 7 for word in words) / count,
         "statement_different_words": len(known) / count,
-        "statement_signs": sum(c in SIGNS for c in prose) / characters,
-        "statement_digits": sum(c.isdigit() for c in prose) / characters,
+        "statement_signs": sum(letters[c] for c in SIGNS) / characters,
+        "statement_digits": sum(count for c, count in letters.items() if c.isdigit()) / characters,
         "statement_names": math.log1p(len(NAME.findall(prose))),
         "samples": float(min(10, samples.lower().count("output"))),
         "samples_characters": math.log1p(len(samples)),

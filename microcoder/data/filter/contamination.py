@@ -10,18 +10,20 @@ the second a short evaluation problem inside a long candidate. 0.22 or more is c
    in the following format...") and count for nothing, on either side.
 3. One shared gram is a turn of phrase: two distinct ones at least, unless the candidate or the problem has but one.
 4. What 16-grams cannot see (renamed variables, other words, a translation) the signatures of `duplicates` can.
+5. Evaluation problems are processed as the candidates were: the same 15 of a hundred tests are looked at on both sides.
 
 Reasons: `contaminated`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from ...schema import Problem
+from ..process import process
 from ..record import Dropped, Record
 from .duplicates import Index, signature
 from .sketch import Array, grams
@@ -49,11 +51,18 @@ class EvaluationSet:
         return len(self._index)
 
     @classmethod
-    def build(cls, problems: Iterable[Problem], common: int = 10, threshold: float = 0.8) -> EvaluationSet:
+    def build(
+        cls,
+        problems: Iterable[Problem],
+        common: int = 10,
+        threshold: float = 0.8,
+        spread: Callable[..., Iterable[tuple[str, bytes, Array]]] = map,
+    ) -> EvaluationSet:
+        """`spread` is a `map` that may work on several cores."""
         index, every = Index(threshold), []
-        for problem in problems:
-            index.add(problem.id, signature(Record(problem)))
-            every.append(_grams(problem))
+        for ident, mark, own in spread(_looked_at, problems):
+            index.add(ident, mark)
+            every.append(own)
         owners = np.repeat(np.arange(len(every), dtype=np.int32), [len(each) for each in every])
         flat = np.concatenate([np.empty(0, np.uint64), *every])
         values, counts = np.unique(flat, return_counts=True)
@@ -94,6 +103,19 @@ def contamination(record: Record, *, evaluation: EvaluationSet, overlap: float =
         how = "overlap" if match.by == "16-grams" else f"the same {match.by},"
         raise Dropped("contaminated", f"{how} {match.overlap:.2f} with {match.id}")
     return record
+
+
+def _looked_at(problem: Problem) -> tuple[str, bytes, Array]:
+    problem = _processed(problem)
+    return problem.id, signature(Record(problem)), _grams(problem)
+
+
+def _processed(problem: Problem) -> Problem:
+    """As it would be in a training set; as it is, where it would not be in one."""
+    try:
+        return process(Record(problem).copy()).problem
+    except Dropped:
+        return problem
 
 
 def _grams(problem: Problem) -> Array:

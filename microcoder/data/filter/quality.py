@@ -11,6 +11,7 @@ Reasons: `low_quality` (the signal, its value, its limit), `malformed` (the stat
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from ..record import Dropped, Record
 from .text import statement, words
@@ -28,6 +29,7 @@ LIMITS = {
     "long sentences": (60.0, 200.0),  # mean words
     "repeated lines": (0.4, 0.7),
     "repeated phrases": (0.45, 0.7),  # of five words
+    "one phrase again and again": (15, 30),  # how often; what follows steps one by one comes to 13
     "odd characters": (0.05, 0.2),  # neither letter, digit, punctuation nor mathematics
     "mojibake": (0.0, 0.05),  # per word
     "unbalanced brackets": (0.15, 0.5),  # per word; a code fence that is never closed counts as ten
@@ -45,7 +47,6 @@ _SENTENCE = re.compile(r"[.!?:;。！？\n]+")
 _VOWEL = re.compile(r"[aeiouy]")
 _MOJIBAKE = re.compile("\ufffd|Ã[\u0080-¿]|Â[\u0080-¿]|â€|ï¿½|Ð[\u0080-¿]Ñ|å[\u0080-¿][\u0080-¿]")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?: [^<>]{0,200})?/?>")
-_PUNCTUATION = frozenset(".,;:!?'\"()[]{}<>=+-*/^_$\\%&|`~@#")
 
 
 def quality(record: Record, *, least: float = 0.0) -> Record:
@@ -73,13 +74,16 @@ def signals(text: str, english: bool = True) -> dict[str, float]:
         return values
     written = "".join("".join(line.split()) for line, _ in prose)
     phrases = [tuple(found[n : n + 5]) for n in range(len(found) - 4)]
+    repeated = len(phrases) - len(set(phrases))
     sentences = [s for line, _ in prose for s in _SENTENCE.split(line) if len(s.split()) > 1]
-    odd = sum(not (c.isalnum() or c in _PUNCTUATION or c.isascii() or _mathematics(c)) for c in written)
+    characters = Counter(written)
+    odd = sum(n for c, n in characters.items() if not (c.isalnum() or c.isascii() or _mathematics(c)))
     values |= {
-        "letters": sum(map(str.isalpha, written)) / len(written),
+        "letters": sum(n for c, n in characters.items() if c.isalpha()) / len(written),
         "long sentences": len(found) / max(1, len(sentences)),
         "repeated lines": 1 - len({line for line, _ in prose}) / len(prose),
-        "repeated phrases": 1 - len(set(phrases)) / len(phrases) if phrases else 0.0,
+        "repeated phrases": repeated / len(phrases) if phrases else 0.0,
+        "one phrase again and again": float(_most_frequent(phrases)) if repeated >= 15 else 0.0,
         "odd characters": odd / len(written),
         "mojibake": len(_MOJIBAKE.findall(text)) / len(found),
         "unbalanced brackets": _unbalanced(text) / size,
@@ -89,7 +93,7 @@ def signals(text: str, english: bool = True) -> dict[str, float]:
         length = sum(map(len, long)) / len(long)
         values |= {"short words": length, "long words": length}
         values["function words"] = sum(word in _FUNCTION_WORDS for word in found) / sum(map(str.isalpha, found))
-        values["words with vowels"] = sum(bool(_VOWEL.search(word)) for word in long) / len(long)
+        values["words with vowels"] = sum(n for word, n in Counter(long).items() if _VOWEL.search(word)) / len(long)
     return values
 
 
@@ -99,6 +103,11 @@ def _score(value: float, fine: float, useless: float) -> float:
 
 def _wordlike(word: str) -> bool:
     return word.isalpha() and (len(word) > 1 or not word.isascii())
+
+
+def _most_frequent(phrases: list[tuple[str, ...]]) -> int:
+    """How often the phrase comes that comes most; "0 0 0 0 0" may as often as it likes."""
+    return max((count for phrase, count in Counter(phrases).items() if sum(map(_wordlike, phrase)) >= 4), default=0)
 
 
 def _mathematics(character: str) -> bool:

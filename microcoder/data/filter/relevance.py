@@ -41,7 +41,7 @@ NEVER = {  # whatever else the statement says
         rf"{_MAKE}{_NEAR}\b(?:gui|graphical user interface|tkinter|pyqt5?|pygame|(?:desktop|mobile|android|ios) app)\b"
     ),
     "use of the network": _pattern(
-        r"\b(?:download|scrape|crawl|fetch)\b[^.\n]{0,40}?\b(?:from|the) (?:\w+ )?"
+        r"\b(?:download|scrape|crawl|fetch)(?:s|es)?\b[^.\n]{0,60}?\b(?:from|the) (?:an? |the |\w+ )?"
         r"(?:url|web ?site|web ?page|internet|api)\b"
         r"|\b(?:send|make|issue|perform) (?:an? )?(?:http|https|api|get|post) requests?\b"
         rf"|{_MAKE}{_NEAR}\b(?:web (?:server|scraper|crawler|service)|rest api|(?:tcp|udp|chat) (?:server|client)|"
@@ -53,7 +53,7 @@ NEVER = {  # whatever else the statement says
     ),
     "a question about a program": _pattern(
         r"\bwhat (?:is|will be|would be|does) (?:the )?(?:output|printed|result)? ?(?:of |by )?(?:the |this )?"
-        r"(?:following|above|below) (?:python |c |c\+\+ |java )?(?:code|program|snippet|function)\b[^.\n]{0,30}\?"
+        r"(?:following|above|below) (?:python |c |c\+\+ |java )?(?:code|program|snippet|function)\b[^.\n]{0,80}\?"
     ),
 }
 NOT_STDIN = {  # a contest's statement may tell of these; a function's may not
@@ -79,6 +79,22 @@ WORDS = {  # a question to be answered in words, unless a program is asked for a
         rf"|{_START}(?:what is the difference between|what are the (?:main|advantages|differences)|why (?:is|are|do))\b"
     ),
 }
+# Every match has one of these words in it, and to look for words is far faster than for a pattern.
+_HINTS = {
+    "SQL": ("sql", "table:"),
+    "a shell script": ("script", "command", "one-liner", "pipeline"),
+    "a web page": ("html", "css", "page", "website", "react"),
+    "a graphical interface": ("gui", "graphical", "tkinter", "pyqt", "pygame", " app"),
+    "use of the network": (
+        "download", "scrape", "crawl", "fetch", "request", "web s", "web c", "rest api", "server", "client", "flask",
+        "django",
+    ),
+    "an essay": ("essay", "poem", "story", "article", "blog", "cover letter", "haiku", "limerick"),
+    "a question about a program": ("what ",),
+    "use of files": ("file", "director"),
+    "output by chance": ("random", "probability", "chance", "likelihood"),
+    "output by the clock": ("current",),
+}  # fmt: skip
 PROGRAM = _pattern(
     r"\b(?:write|implement|complete|create|define|design) (?:an? |the |your )?(?:\w+ ){0,3}?"
     r"(?:function|program|method|class|code|algorithm|script|solution)\b"
@@ -100,9 +116,10 @@ _ORDER = _pattern(r"\b(?:print|output|return)(?:s|ed)?\b[^.\n]{0,60}?\bin (?:any
 
 def relevance(record: Record) -> Record:
     text, problem = statement(record), record.problem
+    lower = text.lower()
     patterns = NEVER if problem.kind == "stdin" else NEVER | NOT_STDIN
     for what, pattern in patterns.items():
-        if found := pattern.search(text):
+        if any(hint in lower for hint in _HINTS[what]) and (found := pattern.search(text)):
             raise Dropped("irrelevant", f"{what}: {_shown(found)}")
     options = [option.upper() for option in _OPTION.findall(text)]
     if options[:3] == ["A", "B", "C"] and (found := _CHOICE.search(text)):
@@ -112,7 +129,8 @@ def relevance(record: Record) -> Record:
             if found := pattern.search(text):
                 raise Dropped("irrelevant", f"{what}: {_shown(found)}")
     checked, unordered = (bool(getattr(problem.compare, name, None)) for name in ("checker", "unordered"))
-    if not checked and (_ANY.search(text) or (_ORDER.search(text) and not unordered)):
+    free = ("any" in lower and _ANY.search(text)) or (" order" in lower and not unordered and _ORDER.search(text))
+    if free and not checked:
         record.notes["many_answers"] = True
     return record
 

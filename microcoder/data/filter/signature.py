@@ -23,7 +23,7 @@ from .sketch import Array, grams, leaders, number, sketch
 SHINGLE = 5  # words, or tokens of a program
 SHORT = 20  # shingles: a text with fewer hardly says more than a name
 SIGNATURE = np.dtype([
-    ("exact", "<u8"),  # the statement, case and spaces aside; 0: there is none
+    ("exact", "<u8"),  # the statement, case, spaces and "^" aside; 0: there is none
     ("program", "<u8"),  # the solution, names aside; 0: there is none
     ("shingles", "<u2"),  # how many different ones the text has
     ("tokens", "<u2"),  # the same of the program
@@ -56,7 +56,7 @@ def _of_text(row: Array, statement: object) -> None:
     if not isinstance(statement, str) or not words:
         return
     shingles, known = grams(words, SHINGLE), set(words)
-    folded = " ".join(statement.lower().split())
+    folded = " ".join(statement.lower().replace("^", "").split())  # a page may have lost its superscripts
     row["exact"] = number(folded) or 1
     row["shingles"] = min(len(shingles), 65535)
     row["text"] = sketch(shingles, row["text"].size)

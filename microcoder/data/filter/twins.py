@@ -81,7 +81,7 @@ def _same_text(a: Array, b: Array, like: Likeness, threshold: float) -> bool:
 def _enough(text: float, shingles: int) -> int:
     """How many bytes tests have to say."""
     if shingles >= 60:
-        return 8 if text >= 0.5 else 24
+        return 8 if text >= 0.2 else 24
     return 64 if 0.3 <= text <= 0.65 else 24
 
 

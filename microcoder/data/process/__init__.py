@@ -14,6 +14,7 @@ from typing import Any
 
 from ..record import Dropped, Record
 from . import (
+    answer,
     completeness,
     encoding,
     exponents,
@@ -44,6 +45,7 @@ STEPS: list[Callable[..., Record]] = [
     whitespace.normalise,
     exponents.restore,
     interactive.refuse,
+    answer.refuse,
     format.settle,
     tests.choose,
     completeness.parts,

@@ -27,12 +27,17 @@ _OUTPUT = re.compile(r"\boutputs?\b|\bstdout\b|\bprint(?:s|ed|ing)?\b|\bdisplay(
 _ELSEWHERE = re.compile(
     r"\b(?:see|refer to|available|visit|download|statement)\b[^.\n]{0,40}(?:\bpdf|\blink|\bpage|https?://)", re.I
 )
+_URL = re.compile(r"(?:https?://|www\.)[^\s)\]>]{1,400}")
+_SENTENCE_END = re.compile(r"[a-z0-9)\]'\"`$][.?!:](?=\s|$)")
+_ITEM = re.compile(r"\s*(?:[-*•]|\w{1,2}[.)])\s")
+_EXAMPLE = re.compile(r"(?:==|!=|=>|->|➞)\s*\S{1,20}$")
+_ORDINARY = re.compile(r"[(\"'“$]?[A-Za-z0-9][\w'’-]*[.,;:!?)\"'”$]{0,3}")  # a word or number of a sentence
 _DOTS = re.compile(r"(?<![,.\s])(?<!so on)(?<!etc) ?(?:\.\.\.|…)$")
 _OPEN_FORMULA = re.compile(r"(?<!\\)\$[^$]{0,300}(?:\\[A-Za-z]|[_^]\{?\w)[^$]{0,300}$")
 _SAMPLE_INPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?input(?: \d{1,2})?[*_]{0,3} ?(?::|$)", re.I | re.M)
 _SAMPLE_OUTPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?output", re.I | re.M)
 _HEADINGS = ("input", "output", "example", "explanation", "constraints")
-_LISTS = ("constraints", "note", "notes", "limits", "hints")  # what stands below needs no full stop
+_LISTS = ("constraints", "limits", "hints")  # what stands below needs no full stop
 _GOES_ON = frozenset(
     "a an the of to in on at by for with from and or but as is are was were be been that which who whose if when where"
     " than into between each every any such this these those its their your has have can may must should will because"
@@ -64,9 +69,12 @@ def statement(record: Record, *, least_words: int = 4) -> Record:
     """The text is there, tells what is read and printed, and goes on to its end."""
     problem = record.problem
     text = problem.statement
-    words = len(prose(text).split()) or len(text.split())  # of a docstring in its code, all
+    spoken = _URL.sub("", prose(text)).split()
+    words = len(spoken) or len(_URL.sub("", text).split())  # of a docstring in its code, all
     if words < least_words:
         raise Dropped("missing_statement", f"{words} words: {text!r:.60}")
+    if words < 25 and _letters(text) in (_letters(problem.title), _letters(problem.entry_point.rpartition(".")[2])):
+        raise Dropped("missing_statement", f"nothing but its name: {text!r:.60}")
     if words < 25 and _ELSEWHERE.search(text):
         raise Dropped("missing_statement", f"it is somewhere else: {text!r:.60}")
     if problem.kind == "stdin":
@@ -76,6 +84,10 @@ def statement(record: Record, *, least_words: int = 4) -> Record:
     if end := _cut_off(text):
         raise Dropped("truncated_statement", end)
     return record
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _described(text: str) -> tuple[bool, bool]:
@@ -113,9 +125,19 @@ def _cut_off(text: str) -> str:
         return ""
     if _DOTS.search(end) or (end[-1] in ",([{" and " " in end) or end.rpartition(" ")[2].lower() in _GOES_ON:
         return ends_with
-    sentences = sum(line[-1] in ".:?!" for line in lines)
-    listed = any(bare(line).lower() in _LISTS for line in lines)
-    if sentences > 1 and not listed and end[0].isupper() and end[-1].isalpha() and end.count(" ") > 2:
+    if not any(bare(line).lower() in _LISTS for line in lines) and _within_sentence(text):
         return ends_with
     left = "".join(piece.text for piece in inline(end) if piece.kind == "prose")
     return ends_with if _OPEN_FORMULA.search(left) else ""
+
+
+def _within_sentence(text: str) -> bool:
+    """Whether the last paragraph ends in the middle of a sentence, in a text that ends others with a full stop."""
+    paragraph = text.rstrip().rpartition("\n\n")[2]
+    plain = [bool(_ORDINARY.fullmatch(word)) for word in paragraph.split()[-10:]]
+    *before, last = paragraph.split("\n")
+    if not paragraph[-1].isalpha() or len(plain) < 2 or _EXAMPLE.search(last):
+        return False
+    if _ITEM.match(last) and not any(_ITEM.match(line) and line.rstrip()[-1] in ".;" for line in before):
+        return False  # of a list whose other items have no full stop either
+    return all(plain[-2:]) and sum(plain) >= len(plain) / 2 and bool(_SENTENCE_END.search(text))

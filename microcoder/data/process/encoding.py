@@ -15,7 +15,7 @@ from ..record import Dropped, Record
 # What ftfy would also do, and why not: quotes and full-width letters are style, and entities are markup.
 _ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}
 _NOTHING = re.compile("[\u200b\u2060\ufeff\u00ad\ufdd0-\ufdef\ufffe\uffff]")  # takes no room and says nothing
-_SYMBOL = re.compile("\u00e2[^\x00-\x7f]{2}")
+_SYMBOL = re.compile("\u00e2[^\x00-\x7f]{2}|\u201a[\u00c4\u00c5\u00e0\u00e2\u00e4\u00e3][^\x00-\x7f]")
 _CLEAN = re.compile("[\t -~]*")
 _LINE_END = re.compile("\r{0,2}\n|\r|\f")
 _LOST = re.compile("\ufffd|锟斤拷|烫烫烫")
@@ -57,11 +57,15 @@ def _line(line: str) -> str:
 
 
 def _symbol(match: re.Match[str]) -> str:
-    """A sign of mathematics that was UTF-8 taken for Windows-1252, which ftfy is not sure of: â‹… for ⋅."""
+    """A sign of mathematics that was UTF-8 taken for something else, which ftfy is not sure of.
+
+    For Windows-1252 (â‹… is ⋅, â‰¤ is ≤), or for what Macs once used (‚â§ is ≤).
+    """
+    seen = match.group()
     try:
-        return match.group().encode("sloppy-windows-1252").decode("utf-8")  # ftfy's own codec
+        return seen.encode("sloppy-windows-1252" if seen[0] == "â" else "mac_roman").decode("utf-8")  # ftfy's own codec
     except UnicodeError:
-        return match.group()
+        return seen
 
 
 @lru_cache(maxsize=200)

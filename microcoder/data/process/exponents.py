@@ -10,7 +10,7 @@ import re
 
 from ..record import Record
 
-_HEADING = re.compile(r"^[\s#*_]{0,8}Constraints\W{0,8}$", re.M)
+_HEADING = re.compile(r"^[\s#*_]{0,8}Constraints\W{0,8}$", re.M | re.I)
 _POWER = re.compile(r"(?<![\w.^])(?:(10)([3-9]|10|12|15|18)|(2)(31|63))(?![\w.])")
 
 

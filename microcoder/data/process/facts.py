@@ -13,7 +13,8 @@ from itertools import pairwise
 from ..record import Record
 from .samples import Part, blocks
 
-_LIMIT = re.compile(r"(?:cpu )?(time|memory) ?limit(?: per test(?: ?case)?)? ?:? ?(.{0,40})")
+_LIMIT = re.compile(r"(?:cpu )?(time|memory) ?limit(?: per test(?: ?case)?)? ?[:*_]{0,4} ?(.{0,40})")
+_BETWEEN = re.compile(r" ?[/|,;][ *_]{0,4}(?=(?:time|memory) ?limit)")  # "Time limit: 2 sec / Memory limit: 256 MB"
 _AMOUNT = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ?([a-z]{1,12})\.?", re.I)
 _NANOS = re.compile(r"\{'seconds': (\d{1,9}), 'nanos': (\d{1,9})\}")
 _SECONDS = {"ms": 1e-3, "msec": 1e-3, "millisecond": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0}
@@ -61,7 +62,8 @@ def _without_limits(record: Record, text: str) -> str:
     while n < len(lines):
         line = bare(lines[n]).lower()
         limit = _LIMIT.fullmatch(line[:100])
-        if limit and _set_limit(record, limit[1], limit[2]):
+        several = [_LIMIT.fullmatch(bare(part)) for part in _BETWEEN.split(line[:200])] if "limit" in line else [None]
+        if all(each and _set_limit(record, each[1], each[2]) for each in several):
             n += 1
             continue
         if line == "tags" or (limit and not limit[2]):  # what they are stands on the next line

@@ -29,12 +29,15 @@ _SHOWN = re.compile(
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?|some|instance|e\.g|test case)\b", re.I)
 _ASIDE = re.compile(r"[#*_ ]{0,8}(?:examples?|samples?|notes?|explanations?|hints?)\b.{0,30}", re.I)
 _FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|equals?|function)\b[^.]{0,60}", re.I)
+_INPUT = re.compile(r"^[#*_ ]{0,8}input(?: (?:format|description|specification))?[*_: ]{0,8}$", re.I | re.M)
 _EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of images
 
 
 def remove(record: Record, *, words_beside: int = 12) -> Record:
-    """Images out of the statement. With fewer words beside them than this they were the statement."""
+    """Images out of the statement. With fewer words beside them, or before the input, they were the statement."""
     problem = record.problem
+    if not _IMAGE.search(problem.statement) and not _SHOWN.search(problem.statement):
+        return record
     out: list[str] = []
     images = 0
     task = True  # until the examples and remarks begin
@@ -54,7 +57,7 @@ def remove(record: Record, *, words_beside: int = 12) -> Record:
             above = line if line.strip() else above
         out.append("\n".join(lines) if part.kind == "prose" else part.text)
     statement = "".join(out)
-    if images and len(prose(statement).split()) < words_beside:
+    if images and len(prose(_INPUT.split(statement, maxsplit=1)[0]).split()) < words_beside:
         raise Dropped("needs_image", f"{images} images and hardly a word beside them")
     if statement != problem.statement:
         problem.statement = statement

@@ -65,6 +65,8 @@ def _dollars(formula: str, before: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
+    if "\\" not in text and "``" not in text:
+        return text
     text = _SECTION.sub(r"## \1", _ITEM.sub("- ", _LIST.sub("", text)))
     text = _ITALIC.sub(r"*\1*", _BOLD.sub(r"**\1**", _CODE.sub(r"`\1`", text)))
     return _QUOTED.sub(r'"\1"', _WRAPPED.sub(r"\1", text))

@@ -10,16 +10,21 @@ from .samples import on_prose
 
 _NOISE = re.compile(
     r"problem ?(?:code|id) ?[:#] ?\S{1,30}"
-    r"|submit(?: (?:a |your )?(?:solution|code|answer))?|(?:my |all |view )?submissions"
+    r"|submit(?: (?:a |your )?(?:solution|code|answer))?|(?:(?:my|all|view|recent) ){0,2}submissions"
     r"|all submissions for this .{1,60}|tutorial|editorial|discuss(?:ion)?|add to (?:list|favou?rites)|bookmark"
     r"|(?:problem )?(?:author|setter|tester|editorialist|translator|problem-?setter|prepared by)s? ?: ?\S.{0,80}"
     r"|source ?: ?.{0,60}(?:contest|cup|olympiad|round|icpc|acm|codeforces|atcoder|https?:).{0,60}"
     r"|read (?:the )?problems? statements? in .{1,80}|print(?:able)? version|report an? (?:issue|bug)"
+    r"|(?:max(?:imum)? )?(?:score|points?) ?: ?\d+(?: ?(?:points?|pts))?|(?:success|pass) rate ?:? ?[\d.]+ ?%"
+    r"|(?:sign up for|subscribe to|join) (?:our|us)\b.{0,80}"
+    r"|(?:(?:this|our) (?:web ?)?site uses|we use) cookies\b.{0,80}"
+    r"|seen this (?:question|problem) in .{0,20}\binterview\b.{0,20}"
     r"|tweet|share(?: (?:this|on|via) .{1,40})?|like|follow us.{0,40}|facebook|twitter|reddit|copy link"
     r"|(?:log ?in|sign ?(?:in|up)|register)(?: (?:to|or) .{1,40})?"
     r"|(?:copyright|©|\(c\)) ?(?:©|\(c\))? ?(?:19|20)\d\d.{0,80}|all rights reserved\.?|powered by .{1,60}"
     r"|privacy policy|terms of (?:use|service)|(?:previous|next) problem|back to (?:problems?|the list|top).{0,20}"
-    r"|codeforces (?:beta |global |educational )?round #?\d+.{0,40}|(?:atcoder|leetcode) (?:\w+ )?contest \d+.{0,40}"
+    r"|(?:educational )?codeforces (?:beta |global |educational )?round #?\d+.{0,40}"
+    r"|(?:atcoder|leetcode) (?:\w+ )?contest \d+.{0,40}"
     r"|companies|related topics|similar questions|acceptance(?: rate)? ?:? ?[\d.]+ ?%|accepted ?:? ?[\d.,]+ ?[km]?"
     r"|difficulty ?: ?(?:easy|medium|hard)|(?:input|output)(?: file)? ?:? ?(?:standard (?:input|output)|stdin|stdout)",
     re.I,
@@ -28,8 +33,8 @@ _PAIRS = {"input": ("standard input", "stdin"), "output": ("standard output", "s
 _NAVIGATION = frozenset(
     "home problems problemset contest contests submit status standings ranklist ranking login register help faq about"
     " forum discuss blog profile groups rating gym calendar logout submissions dashboard settings explore statement"
-    " tutorial editorial".split()
-)  # fmt: skip
+    " tutorial editorial contact cookies imprint sitemap".split()
+) | {"privacy policy", "terms of service", "terms of use", "contact us", "about us", "cookie policy"}  # fmt: skip
 _TEMPLATE = re.compile(  # what an editor's buttons put into a text, as in MBPP
     r"(?:\[link text\]\(https?:// ?)+\){0,9}|(?:(?:^|[ \t])(?:\*|\d\.|>) (?:list item|indented block)\b)+", re.M
 )
@@ -77,4 +82,5 @@ def _is_noise(line: str) -> bool:
 def _is_navigation(line: str) -> bool:
     """Home | Problems | Submit: three words at least, most of them such as lead elsewhere."""
     words = [word.lower() for word in _BETWEEN.split(line)]
-    return len(words) > 2 and sum(word in _NAVIGATION for word in words) > len(words) / 2
+    path = line.count(" » ") > 1  # Contests » Round 3 » Problem B
+    return path or (len(words) > 2 and sum(word in _NAVIGATION for word in words) > len(words) / 2)

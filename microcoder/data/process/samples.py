@@ -42,7 +42,7 @@ _AFTERWARDS = re.compile(  # headings that end the samples
 )
 _SENTENCE = re.compile(r"[A-Z](?:[^\s]+ ){6,400}[^\s]+[.:!?]")
 _INLINE = re.compile(
-    r"(?P<code>(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]{1,2000}(?P=ticks)(?!`))"
+    r"(?P<code>(?<!`)(?!``[^`'\n]{1,400}'')(?P<ticks>`{1,2})(?!`)[^`\n]{1,2000}(?P=ticks)(?!`))"  # ``x'' is quoted
     r"|(?<!\$)(?:\${6}[^$]{1,4000}\${6}|\${3}[^$]{1,4000}\${3}|\$\$[^$]{1,4000}\$\$)(?!\$)"
     r"|(?<!\\)\$(?![\s$])[^$\n]{0,600}(?<![\s\\])\$(?!\d)"
     r"|\\\((?:[^\n\\]|\\[^()\n]){1,600}\\\)|\\\[(?:[^\\]|\\[^\[\]]){1,1000}\\\]"
@@ -69,6 +69,8 @@ def blocks(text: str) -> tuple[Part, ...]:
 
 def inline(text: str) -> list[Part]:
     """Lines of prose as parts: prose, code in backticks and formulas."""
+    if not any(mark in text for mark in "`$\\"):
+        return [Part("prose", text)] if text else []
     parts: list[Part] = []
     at = 0
     for match in _INLINE.finditer(text):

@@ -1,4 +1,4 @@
-"""White space normalised where it means nothing: in prose, not in code and samples."""
+"""White space normalised where it means nothing: in prose. In samples only odd spaces are; in code nothing is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from ..record import Record
 from .samples import blocks
 
-_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800]")  # look like a space, and are none to a tokenizer
+_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")  # no spaces to a tokenizer
 _BETWEEN_WORDS = re.compile(r"(?<=[A-Za-z,.;:!?)])[ \t]{2,}(?=[A-Za-z(])")
 _ITEM = re.compile(r"(?:\*|\d{1,2}\.) \S")
 _NEXT_ITEM = re.compile(r"(?<=\S)[ \t]{3,20}(?=(?:\*|\d{1,2}\.) \S)")
@@ -31,7 +31,7 @@ def normal(text: str) -> str:
         if part.kind == "prose":
             parts.append(_BLANKS.sub("\n\n", "\n".join(map(_line, part.text.split("\n")))))
         else:
-            parts.append(part.text)
+            parts.append(_SPACES.sub(" ", part.text) if part.kind == "sample" else part.text)
     return "".join(parts).strip("\n").rstrip()
 
 

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from ...judge import Judge
@@ -97,8 +98,9 @@ def _time(record: Record, accepted: list[Verdict]) -> None:
     record.notes["reference_cpu_s"] = round(slowest, 4)
     record.notes["reference_total_s"] = round(max(verdict.cpu_s for verdict in accepted), 4)
     if 2 * slowest > (problem.time_limit_s or LIMIT_S):
-        record.did(f"verify: time limit raised from {problem.time_limit_s} to {2 * slowest:.1f} s")
-        problem.time_limit_s = round(2 * slowest, 1)
+        enough = math.ceil(20 * slowest) / 10  # rounded to the nearest, a very small one would be none
+        record.did(f"verify: time limit raised from {problem.time_limit_s} to {enough} s")
+        problem.time_limit_s = enough
 
 
 def _tag(record: Record, verified: bool) -> None:
