@@ -604,9 +604,11 @@ def test_pass_rates_of_nano_go_through_rollout_and_judge_and_can_be_calibrated_o
     records = [*found, hopeless, empty, endless]
     with Judge(workers=1, queue=1000) as judge:
         rates = list(pass_rates(iter(records), "nano", 4, judge=judge, limit=64))
+        beyond = list(pass_rates(iter(found[:1]), "nano", 1, judge=judge, limit=100_000))
     assert [rate.id for rate in rates] == [one.problem.id for one in records]
     assert [rate.attempts for rate in rates] == [4, 4, 4, 0, 0]
     assert sum(rate.successes for rate in rates[:2]) > 0
     assert rates[2].successes == 0
+    assert [rate.attempts for rate in beyond] == [1]  # a limit beyond the model's window is cut to what is left of it
     made = calibrate(points(records, rates), "nano", resamples=20)
     assert (made.problems, made.attempts) == (3, 12)

@@ -362,6 +362,7 @@ def test_a_statement_that_was_cut_off_is_dropped(end):
         "The sequence is 1, 2, 3, ...", "It costs $5.", "Constraints:\n\n1 <= n <= k\nAll values are distinct",
         "```\n1 2\n```", "Example\n\nInput\n\n1 2\n\nOutput\n\n3", "- the first is a\n- the second is b", "Have fun :)",
         "add(1, 2) => the least of them\nadd(3, 4) => none", "A) it is linear\nB) it is quadratic",
+        "- take the first minus the second, and so on", "- write them with a space in between",
     ],
 )  # fmt: skip
 def test_a_statement_that_ends_in_its_own_way_stays(end):

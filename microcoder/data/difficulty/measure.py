@@ -35,7 +35,8 @@ def pass_rates(
     batch: int = 512,
     note: Callable[[str], None] | None = None,
 ) -> Iterator[PassRate]:
-    """In the order of the records. `limit` is in tokens; `judge` belongs to the caller."""
+    """In the order of the records. `limit` is in tokens, and less where the model's window is too small for it; `judge`
+    belongs to the caller."""
     from ...rollout import Sampling, encode, sampler_for
 
     model, tokenizer = _load(resolve(model_name, progress=note))
@@ -49,10 +50,12 @@ def pass_rates(
         asked = [
             (n, prompt)
             for n, problem in enumerate(chunk)
-            if _can_be_judged(problem) and len(prompt := encode(tokenizer, messages(problem))) + limit <= room
+            if _can_be_judged(problem)
+            and len(prompt := encode(tokenizer, messages(problem))) + min(limit, room // 2) <= room
         ]
         verdicts: list[list[Future[Verdict]]] = [[] for _ in chunk]
-        sampling = Sampling(temperature, limit, attempts, seed=seed + turn)
+        left = room - max((len(prompt) for _, prompt in asked), default=0)
+        sampling = Sampling(temperature, min(limit, left), attempts, seed=seed + turn)
         for completion in sampler([prompt for _, prompt in asked], sampling):
             n, text = asked[completion.prompt][0], tokenizer.decode(completion.ids, skip_special_tokens=True)
             verdicts[n].append(judge.submit(chunk[n], text))

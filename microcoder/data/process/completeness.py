@@ -43,6 +43,7 @@ _GOES_ON = frozenset(
     " than into between each every any such this these those its their your has have can may must should will because"
     " while whether".split()
 )  # fmt: skip
+_MAY_END = (["so", "on"], ["in", "between"])
 
 
 def parts(record: Record) -> Record:
@@ -123,12 +124,18 @@ def _cut_off(text: str) -> str:
         return f"it ends with the heading {end!r}"
     if blocks(text)[-1].kind != "prose":
         return ""
-    if _DOTS.search(end) or (end[-1] in ",([{" and " " in end) or end.rpartition(" ")[2].lower() in _GOES_ON:
+    if _DOTS.search(end) or (end[-1] in ",([{" and " " in end) or _goes_on(end):
         return ends_with
     if not any(bare(line).lower() in _LISTS for line in lines) and _within_sentence(text):
         return ends_with
     left = "".join(piece.text for piece in inline(end) if piece.kind == "prose")
     return ends_with if _OPEN_FORMULA.search(left) else ""
+
+
+def _goes_on(line: str) -> bool:
+    """Whether its last word is one that others follow."""
+    words = line.lower().split()
+    return words[-1] in _GOES_ON and words[-2:] not in _MAY_END
 
 
 def _within_sentence(text: str) -> bool:
