@@ -72,7 +72,7 @@ def main() -> None:
 def measured(out: Path, settings: Path, size: int, verify: bool) -> list[dict[str, Any]]:
     """A row for each step at this size."""
     shutil.rmtree(out, ignore_errors=True)
-    words = [str(settings), f"output.folder={out}", "--limit", str(size // made.SOURCES)]
+    words = [str(settings), f"output.folder={out}", f"collect.limit={size // made.SOURCES}"]
     runs = [watched([*RUN, *words, "--only", stage], out) for stage in STAGES]
     if verify:
         runs.append(watched([*RUN, *words], out))

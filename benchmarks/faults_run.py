@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from faults_draw import HALVES
 
 from microcoder.data.collecting import NAME, collect_all
-from microcoder.data.making import steps_for
 from microcoder.data.parts import kept_parts, read_losses, read_records, write_part
 from microcoder.data.pipeline import STAGES, run
 from microcoder.data.record import Record
 from microcoder.data.settings import Pipeline
+from microcoder.data.steps import steps_for
 from microcoder.schema import Problem
 
 

@@ -24,8 +24,8 @@ from microcoder.data.difficulty.select import BY_SUCCESS, Bands, SelectError, pl
 from microcoder.data.difficulty.solution import solution_features
 from microcoder.data.difficulty.training import drawn, fit, labelled, learn, train
 from microcoder.data.difficulty.trees import SETTINGS, grow
-from microcoder.data.making import rows_of
 from microcoder.data.parts import kept_parts, write_part
+from microcoder.data.ranking import rows_of
 from microcoder.data.record import DataError, Dropped, Record
 from microcoder.judge import Judge
 from microcoder.schema import Problem, Test

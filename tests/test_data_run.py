@@ -157,7 +157,7 @@ def test_a_package_that_is_missing_ends_the_run_and_drops_nothing(made, tmp_path
 def test_an_endpoint_that_cannot_be_reached_ends_the_run(made, tmp_path, monkeypatch):
     folder, _ = made
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setattr("microcoder.data.making.Endpoint", partial(Endpoint, max_retries=0, timeout_s=1.0))
+    monkeypatch.setattr("microcoder.data.endpoint.Endpoint", partial(Endpoint, max_retries=0, timeout_s=1.0))
     asked = ["endpoint.base_url=http://127.0.0.1:9", "endpoint.model=m"]
     result = run("run", folder / "data.toml", f"output.folder={tmp_path}", *asked)
     assert result.exit_code == 2 and "127.0.0.1:9" in result.output
@@ -213,3 +213,13 @@ def test_when_nothing_is_left_it_says_so_and_fails(made, tmp_path):
     result = run("run", folder / "data.toml", f"output.folder={tmp_path}", "filter.licences=['none']")
     assert result.exit_code == 1 and "No problem is left" in result.output and "--dropped licence" in result.output
     assert "--dropped REASON" in run("show", tmp_path).output
+
+
+def test_only_goes_no_further_and_a_limit_leaves_the_whole_run_alone(made, tmp_path):
+    folder, _ = made
+    before = (folder / "out/verify/1-run/done.json").stat().st_mtime_ns
+    tried = run("run", folder / "data.toml", "--only", "filter", "--limit", "2")
+    assert tried.exit_code == 0 and "filter is done" in tried.output
+    assert "filter/2-duplicates: 2 of 2 kept" in tried.output and "verify" not in tried.output
+    assert not (folder / "out-limit-2/dataset").exists()
+    assert (folder / "out/verify/1-run/done.json").stat().st_mtime_ns == before

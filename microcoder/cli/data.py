@@ -27,8 +27,8 @@ def command() -> None:
 @command.command("run")
 @click.argument("config", type=click.Path())
 @click.argument("settings", nargs=-1)
-@click.option("--only", type=click.Choice(STAGES), help="Run this stage; those before it must be done.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many problems of each source, to try things.")
+@click.option("--only", type=click.Choice(STAGES), help="Go no further than this stage.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many problems of each source, in a folder apart.")
 def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None) -> None:
     """Make a data set as the file CONFIG says. Typed again, it goes on where it was stopped."""
     from ..config import ConfigError, load_as, to_toml
@@ -38,17 +38,21 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
     from ..judge import JudgeError
     from ..models import ModelError
 
-    changes = [*settings, *([f"collect.limit={limit}"] if limit else [])]
     try:
-        wanted = load_as(Pipeline, config, changes)
+        wanted = load_as(Pipeline, config, list(settings))
+        if limit:  # to try things: what a whole run has made stays
+            folder = f"{wanted.output.folder}-limit-{limit}"
+            wanted = load_as(Pipeline, config, [*settings, f"collect.limit={limit}", f"output.folder={folder}"])
         if not wanted.collect.sources:
             raise Refused(f"{config} names no sources; add some:\n[[collect.sources]]\npath = \"mbpp.jsonl\"")
-        made = make(wanted, Told(), only=only, text=to_toml(wanted, comments=False))
+        made = make(wanted, Told(), only=only or STAGES[-1], text=to_toml(wanted, comments=False))
     except (ConfigError, DataError, JudgeError, ModelError) as error:
         raise Refused(str(error)) from None
     except OSError as error:
         raise Refused(f"{error}; what is finished stays, and the same command goes on from there") from None
-    if made is not None:
+    if made is None:
+        click.echo(f"{only} is done; see what was kept: microcoder data show {wanted.output.folder}")
+    else:
         _end(Path(wanted.output.folder), sum(made.values()))
 
 

@@ -19,11 +19,14 @@ import json
 import os
 import threading
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..models import cache
 from .packages import package
 from .record import DataError
+from .settings import EndpointConfig
 
 Message = dict[str, str]
 
@@ -169,3 +172,12 @@ def _write(path: Path, answer: str) -> None:
         os.replace(part, path)
     except OSError as error:
         raise EndpointError(f"no answer can be kept in {path.parent} ({error.strerror}); name another cache") from None
+
+
+@lru_cache(maxsize=1)
+def endpoint_for(settings: str) -> Endpoint | None:
+    """The endpoint of these settings (EndpointConfig as JSON), the same one every time in a process; "" is none."""
+    if not settings:
+        return None
+    found = EndpointConfig(**json.loads(settings))
+    return Endpoint(found.base_url, found.model, found.key_env, cache=cache() / "endpoint")

@@ -115,6 +115,11 @@ def forget(folder: Path, digest: str | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def stamp(path: str) -> str:
+    """Changes with the file; nothing where none is named."""
+    return f"{Path(path).stat().st_size} {Path(path).stat().st_mtime_ns}" if path and Path(path).exists() else path
+
+
 def write_json(path: Path, data: Any) -> None:
     write_whole(path, json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n")
 
