@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -60,12 +61,13 @@ def for_trl(problem: Problem, number: int) -> dict[str, Any]:
 
 def for_verl(problem: Problem, number: int) -> dict[str, Any]:
     """A row for verl's RLHF dataset."""
+    hard = problem.difficulty_score if problem.difficulty_score is not None else math.nan  # a column has one type
     return {
         "data_source": problem.source or "microcoder",
         "prompt": messages(problem),
         "ability": "code",
         "reward_model": {"style": "rule", "ground_truth": _json(problem)},
-        "extra_info": {"id": problem.id, "index": number, "split": "train", "difficulty": problem.difficulty_score},
+        "extra_info": {"id": problem.id, "index": number, "split": "train", "difficulty": hard},
     }
 
 
