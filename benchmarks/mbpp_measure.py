@@ -15,10 +15,11 @@ from microcoder import Judge, Problem
 from microcoder.config import Config, usable_cores
 from microcoder.engines.collect import Response, respond
 from microcoder.engines.evaluate import evaluation
-from microcoder.engines.loading import end_tokens, load_model, load_tokenizer
+from microcoder.engines.loading import load_model
 from microcoder.engines.training import quiet
 from microcoder.files import read_problems
 from microcoder.models import resolve
+from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.prompts import messages
 from microcoder.rollout import Sampling, encode, sampler_for
 from microcoder.run.disk import write_whole

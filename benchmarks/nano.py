@@ -17,11 +17,12 @@ from pathlib import Path
 
 from microcoder.config import load
 from microcoder.engines.collect import respond
-from microcoder.engines.loading import end_tokens, load_model, load_tokenizer
+from microcoder.engines.loading import load_model
 from microcoder.engines.problems import load_problems, with_prompts
 from microcoder.engines.training import quiet
 from microcoder.judge import Judge
 from microcoder.models import resolve
+from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.rollout import Sampler, Sampling
 
 

@@ -20,10 +20,11 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from microcoder.config import load
-from microcoder.engines.loading import end_tokens, load_model, load_tokenizer
+from microcoder.engines.loading import load_model
 from microcoder.engines.problems import load_problems, with_prompts
 from microcoder.engines.training import quiet, versions
 from microcoder.models import ModelSource, resolve
+from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.schema import Problem
 
 

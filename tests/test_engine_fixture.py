@@ -20,7 +20,7 @@ from trl.generation.vllm_generation import VLLMGeneration
 from microcoder.config import PRESETS
 from microcoder.engines.batches import batches
 from microcoder.engines.collect import Response
-from microcoder.engines.loading import load_model, load_tokenizer
+from microcoder.engines.loading import load_model
 from microcoder.engines.on_trl import SUMS, StageTrainer, objective_of
 from microcoder.engines.training import quiet
 from microcoder.grpo import (
@@ -32,6 +32,7 @@ from microcoder.grpo import (
     truncation_mask,
 )
 from microcoder.models import resolve
+from microcoder.models.loading import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
 
 quiet()

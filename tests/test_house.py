@@ -30,7 +30,10 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "grpo": ({"grpo"}, {"torch", "numpy"}),
     "config": ({"schema", "config"}, {"pydantic"}),
     "configs": (set(), set()),
-    "models": ({"schema", "models"}, {"numpy", "torch", "safetensors", "tokenizers", "huggingface_hub"}),
+    "models": (
+        {"schema", "models"},
+        {"numpy", "torch", "transformers", "peft", "safetensors", "tokenizers", "huggingface_hub"},
+    ),
     "starter": ({"schema", "starter"}, set()),
     "run": ({"schema", "files", "run"}, {"numpy", "matplotlib"}),
     "advise": ({"advise"}, set()),

@@ -19,7 +19,7 @@ from typing import Any
 from ..files import write_problems
 from ..prompts import messages
 from ..schema import Problem
-from .difficulty.select import hardness, scored
+from .difficulty.select import known_hardness
 from .parts import read_records
 from .report import Done
 
@@ -49,8 +49,8 @@ def problems(parts: Iterable[Path]) -> Iterator[Problem]:
     """With the hardness that was found as their score, so that `data.difficulty` can choose by it in training."""
     for part in parts:
         for record in read_records(part):
-            if scored(record):
-                record.problem.difficulty_score = round(hardness(record), 4)
+            if (hard := known_hardness(record)) is not None:
+                record.problem.difficulty_score = round(hard, 4)
             yield record.problem
 
 

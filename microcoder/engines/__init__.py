@@ -5,7 +5,7 @@
     collect.py      one step's responses, judged, with rewards, mask and advantages
     measuring.py    its metrics and rollouts
     evaluate.py     accuracy on held-out problems
-    loading.py      models, tokenizers, adapters
+    loading.py      the model of a run, and its adapter
     on_trl.py       TRL's GRPOTrainer with our advantages and our loss
     saving.py       a checkpoint as a whole or not at all
     recording.py    the end of each step: metrics, rollouts, evaluations, warnings

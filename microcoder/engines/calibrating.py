@@ -25,10 +25,11 @@ from ..config import Config, to_toml
 from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady, viable
 from ..judge import Judge
 from ..models import ModelSource, cache, resolve
+from ..models.loading import end_tokens, load_tokenizer
 from ..rollout import Sampling, sampler_for
 from ..run import Run, read_metrics
 from .collect import respond
-from .loading import end_tokens, load_model, load_tokenizer
+from .loading import load_model
 from .problems import load_problems, with_prompts
 from .ranks import Silent
 from .recording import Observer

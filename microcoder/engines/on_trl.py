@@ -33,11 +33,12 @@ from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge import Judge
 from ..models import ModelSource
+from ..models.loading import load_tokenizer
 from ..rollout import Completion, Sampling, sampler_for
 from ..schema import Problem
 from .batches import Batches, order
 from .collect import Batch, Response, collect, respond
-from .loading import adapter, load_model, load_tokenizer
+from .loading import adapter, load_model
 from .saving import saving
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")

@@ -25,9 +25,9 @@ from ..config import Config
 from ..grpo import Stage, plan, segments
 from ..judge import Judge
 from ..models import resolve
+from ..models.loading import load_tokenizer
 from ..run import Run, latest_checkpoint
 from .batches import Batches, batches
-from .loading import load_tokenizer
 from .on_trl import StageTrainer
 from .problems import load_problems, with_prompts
 from .ranks import devices, share, together

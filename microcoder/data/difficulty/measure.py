@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from itertools import count, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...judge import Judge
-from ...models import ModelSource, resolve
+from ...models import resolve
 from ...prompts import messages
 from ...schema import Problem, SchemaError, Verdict
 from ..record import Record
@@ -37,10 +37,15 @@ def pass_rates(
 ) -> Iterator[PassRate]:
     """In the order of the records. `limit` is in tokens, and less where the model's window is too small for it; `judge`
     belongs to the caller."""
+    import torch
+
+    from ...models.loading import end_tokens, load, load_tokenizer
     from ...rollout import Sampling, encode, sampler_for
 
-    model, tokenizer = _load(resolve(model_name, progress=note))
-    sampler = sampler_for(model, _end_tokens(model, tokenizer), batch=batch, note=note)
+    source = resolve(model_name, progress=note)
+    device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
+    model, tokenizer = load(source, dtype).eval().to(device), load_tokenizer(source)
+    sampler = sampler_for(model, end_tokens(model, tokenizer), batch=batch, note=note)
     room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
     stream = iter(records)
     for turn in count():
@@ -76,22 +81,3 @@ def _can_be_judged(problem: Problem) -> bool:
     except SchemaError:
         return False
     return True
-
-
-def _load(source: ModelSource) -> tuple[Any, Any]:
-    """As `engines` does it, which stands on the same floor and cannot be asked."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
-    model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype)
-    if source.adapter:
-        from peft import PeftModel
-
-        model = PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
-    return model.eval().to(device), AutoTokenizer.from_pretrained(source.path, padding_side="left")
-
-
-def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
-    declared = model.generation_config.eos_token_id
-    return sorted({tokenizer.eos_token_id, *(declared if isinstance(declared, list) else [declared])} - {None})

@@ -106,17 +106,21 @@ def select(pairs: Iterable[tuple[str, float]], **options: Any) -> list[bool]:
     return [made.refuse(*pair) is None for pair in pairs]
 
 
-def scored(record: Record) -> bool:
-    return any(isinstance(record.notes.get(name), (int, float)) for name in ("success", "difficulty"))
-
-
-def hardness(record: Record) -> float:
-    """1 - success where a model was measured, else the score. Dropped("unscored") where there is neither."""
+def known_hardness(record: Record) -> float | None:
+    """1 - success where a model was measured, else the score; None where there is neither."""
     for name in ("success", "difficulty"):
         value = record.notes.get(name)
         if isinstance(value, (int, float)) and isfinite(value):
             return 1 - value if name == "success" else float(value)
-    raise Dropped("unscored", "it has neither a difficulty nor a success rate; predict comes first")
+    return None
+
+
+def hardness(record: Record) -> float:
+    """The same; Dropped("unscored") where there is none."""
+    known = known_hardness(record)
+    if known is None:
+        raise Dropped("unscored", "it has neither a difficulty nor a success rate; predict comes first")
+    return known
 
 
 def band_of(record: Record) -> str:
