@@ -223,3 +223,15 @@ def test_only_goes_no_further_and_a_limit_leaves_the_whole_run_alone(made, tmp_p
     assert "filter/2-duplicates: 2 of 2 kept" in tried.output and "verify" not in tried.output
     assert not (folder / "out-limit-2/dataset").exists()
     assert (folder / "out/verify/1-run/done.json").stat().st_mtime_ns == before
+
+
+def test_what_somebody_else_has_in_the_output_folder_is_neither_removed_nor_written_over(made, tmp_path):
+    folder, _ = made
+    for name in ("filter/mine/notes.txt", "process/1-clean/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    refused = run("run", folder / "data.toml", f"output.folder={tmp_path}")
+    assert refused.exit_code == 2 and "name another place" in refused.output
+    (tmp_path / "process/1-clean/notes.txt").unlink()
+    assert run("run", folder / "data.toml", f"output.folder={tmp_path}", "verify.mutants=0").exit_code == 0
+    assert (tmp_path / "filter/mine/notes.txt").read_text() == "mine"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.disk import write_whole
-from .record import Dropped, Record
+from .record import DataError, Dropped, Record
 
 SIZE = 500  # records in a part: the unit of work, of resuming, and of memory
 Loss = tuple[Record, Dropped]
@@ -101,18 +101,20 @@ def count_part(folder: Path, name: str) -> Counts | None:
 def begin(folder: Path, digest: str) -> dict[str, Any] | None:
     """Make the folder ready for a step with this digest, without what another one left. Its done.json, if done."""
     forget(folder, digest)
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        write_json(folder / "step.json", {"digest": digest})
-    done = folder / "done.json"
+    marker, done = folder / "step.json", folder / "done.json"
+    if not marker.exists():
+        if any(not path.name.startswith(".") for path in folder.glob("*")):
+            raise DataError(f"{folder} holds what no run of the pipeline made; name another place: output.folder=...")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(marker, {"digest": digest})
     return json.loads(done.read_text()) if done.exists() else None
 
 
 def forget(folder: Path, digest: str | None) -> None:
-    """Remove a step's folder unless this is its digest."""
+    """Remove a step's folder unless this is its digest. What has no marker is somebody else's."""
     marker = folder / "step.json"
-    if not marker.exists() or json.loads(marker.read_text())["digest"] != digest:
-        shutil.rmtree(folder, ignore_errors=True)
+    if marker.exists() and json.loads(marker.read_text())["digest"] != digest:
+        shutil.rmtree(folder)
 
 
 def stamp(path: str) -> str:
