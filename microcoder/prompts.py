@@ -1,7 +1,12 @@
 """Problem -> prompt: the one place that does it, for training, evaluation and data alike.
 
-The prompt says what the judge will do with the answer: which function it calls, or that it feeds standard input; and
-that the code is taken from a fenced block.
+`microcoder`, the style of training and of any problem file, says what the judge will do with the answer: which function
+it calls, or that it feeds standard input; and that the code is taken from a fenced block. The other styles are those
+that published scores of a suite were made with. Their sentences are quoted, since a score depends on each word:
+
+    livecodebench   its runner's prompt for chat models, system message included (MIT)
+    humaneval       the instruction of simple-evals, by HumanEval's authors (MIT), before the function's header
+    mbpp            the prompt of the paper Program Synthesis with Large Language Models, without its examples
 """
 
 from __future__ import annotations
@@ -9,18 +14,66 @@ from __future__ import annotations
 from .schema import Problem
 
 ANSWER = "Put the answer in one ```python block."
+STYLES = ("microcoder", "livecodebench", "humaneval", "mbpp")
+Message = dict[str, str]
+
+_LCB_SYSTEM = (
+    "You are an expert Python programmer. You will be given a question (problem specification) and will generate a "
+    "correct Python program that matches the specification and passes all tests."
+)
+_LCB_STARTER = (
+    "You will use the following starter code to write the solution to the problem and enclose your code within "
+    "delimiters."
+)
+_LCB_STDIN = (
+    "Read the inputs from stdin solve the problem and write the answer to stdout (do not directly test on the sample "
+    "inputs). Enclose your code within delimiters as follows. Ensure that when the python program runs, it reads the "
+    "inputs, runs the algorithm and writes output to STDOUT."
+)
+_HUMANEVAL = (
+    "Read the following function signature and docstring, and fully implement the function described. Your response "
+    "should only contain the code for this function.\n"
+)
 
 
 def prompt(problem: Problem) -> str:
-    """The user's message."""
+    """The user's message, in our own style."""
     contract, code = _contract(problem)
     asked = f"{contract}\n```python\n{code}\n```\n{ANSWER}" if code else f"{contract} {ANSWER}"
     return f"{problem.statement.strip()}\n\n{asked}"
 
 
-def messages(problem: Problem) -> list[dict[str, str]]:
-    """The same as a conversation, for a chat template."""
-    return [{"role": "user", "content": prompt(problem)}]
+def messages(problem: Problem, style: str = "microcoder") -> list[Message]:
+    """The conversation that a model is asked to go on with, for its chat template."""
+    if style == "livecodebench":
+        return [_message("system", _LCB_SYSTEM), _message("user", _livecodebench(problem))]
+    if style == "humaneval":
+        return [_message("user", _HUMANEVAL + problem.starter_code)]
+    if style == "mbpp":
+        return [_message("user", _mbpp(problem))]
+    if style != "microcoder":
+        raise ValueError(f"there is no style of prompts {style!r}; known are {', '.join(STYLES)}")
+    return [_message("user", prompt(problem))]
+
+
+def _message(role: str, content: str) -> Message:
+    return {"role": role, "content": content}
+
+
+def _livecodebench(problem: Problem) -> str:
+    kind, code = (_LCB_STARTER, problem.starter_code) if problem.starter_code else (_LCB_STDIN, "# YOUR CODE HERE")
+    return (
+        f"### Question:\n{problem.statement}\n\n### Format: {kind}\n```python\n{code}\n```\n\n"
+        "### Answer: (use the provided format with backticks)\n\n"
+    )
+
+
+def _mbpp(problem: Problem) -> str:
+    tests = "\n".join(problem.asserts)
+    return (
+        f"You are an expert Python programmer, and here is your task: {problem.statement} "
+        f"Your code should pass these tests:\n\n{tests}"
+    )
 
 
 def _contract(problem: Problem) -> tuple[str, str]:

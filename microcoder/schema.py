@@ -192,6 +192,8 @@ class TestVerdict:
     wall_s: float = 0.0
     memory_mb: float = 0.0
     message: str = ""
+    also: str = ""  # the verdict under the judge's second policy, where it has one
+    also_message: str = ""
 
 
 @dataclass(slots=True)
@@ -209,6 +211,8 @@ class Verdict:
     message: str = ""  # the first difference, the exception, the limit
     sandbox: str = ""  # "full", "landlock" or "rlimits"
     inside: bool = False  # a test had to run inside the candidate's process: a weaker promise
+    also: str = ""  # the verdict under the judge's second policy, where it has one
+    also_message: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -219,6 +223,9 @@ class Verdict:
         for part in (record, *record["tests"]):
             for name in ("cpu_s", "wall_s", "memory_mb"):
                 part[name] = round(part[name], 4)
+            for name in ("also", "also_message"):
+                if not part[name]:
+                    del part[name]
         return {"id": record.pop("id"), "problem_id": record.pop("problem_id"), **record}
 
     @classmethod

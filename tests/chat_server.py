@@ -9,15 +9,29 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def completion(text, finish_reason="stop"):
+def completion(text, finish_reason="stop", tokens=None, pieces=None, reasoning=None):
+    """`tokens`: how many are counted; `pieces`: the text of each, or its bytes as servers list them."""
     message = {"role": "assistant", "content": text}
+    if reasoning is not None:
+        message["reasoning_content"] = reasoning
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
-    return {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    if pieces is not None:
+        choice["logprobs"] = {"content": [_token(piece) for piece in pieces]}
+    found = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    if tokens is not None:
+        found["usage"] = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
+    return found
+
+
+def _token(piece):
+    listed = list(piece) if isinstance(piece, bytes) else None
+    text = piece.decode("utf-8", "replace") if isinstance(piece, bytes) else piece
+    return {"token": text, "bytes": listed, "logprob": -0.5, "top_logprobs": []}
 
 
 class ChatServer:
     """`replies` are given in turn, the last one for ever: a text to answer with, a dict to send as it is, a status
-    code, bytes that are no JSON, or a float: seconds of silence."""
+    code, bytes that are no JSON, a float: seconds of silence; or a function of the request's body that gives these."""
 
     def __init__(self):
         self.replies = ["an answer"]
@@ -37,6 +51,7 @@ class ChatServer:
             self.most_busy = max(self.busy, self.most_busy)
             reply = self.next()
         try:
+            reply = reply(body) if callable(reply) else reply
             status, data = 200, reply
             if isinstance(reply, float):
                 time.sleep(reply)

@@ -445,6 +445,8 @@ def test_unordered_elements_know_json_keys() -> None:
         ([1], Array([1]), ""),
         ([[1]], [Array([1])], ""),
         ({"1": 1}, {1: 1}, ""),
+        ((1, 2), (1, 2), "equal"),  # as an assertion may have it
+        ((1, 2), [1, 2], ""),
     ],
 )
 def test_exact_values(expected: Any, got: Any, strategy: str) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from chat_server import chat_server, completion
 
-from microcoder.data.endpoint import Endpoint, EndpointError, NoAnswer
+from microcoder.data.endpoint import Endpoint, EndpointError, NoAnswer, Reply
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -154,3 +154,60 @@ def test_a_cache_that_cannot_be_written_says_so(server, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(EndpointError, match="another cache"):
         endpoint(server, cache=tmp_path / "file").ask(HELLO)
+
+
+# --- whatever the model writes
+
+
+def complete(server, **changes):
+    return endpoint(server).complete(HELLO, **{"temperature": 0.2, "max_tokens": 7, **changes})
+
+
+def test_a_completion_is_asked_for_with_all_of_its_settings_and_with_no_others(server):
+    complete(server)
+    complete(server, top_p=0.9, seed=5, logprobs=True)
+    plain, full = ({k: v for k, v in asked.items() if k not in ("key", "path")} for asked in server.asked)
+    assert plain == {"model": "tiny", "messages": HELLO, "temperature": 0.2, "max_tokens": 7, "top_p": 1.0}
+    assert full == {**plain, "top_p": 0.9, "seed": 5, "logprobs": True}
+
+
+@pytest.mark.parametrize(
+    ("sent", "reply"),
+    [
+        (completion("whole", tokens=2), Reply("whole", 2, False, "stop")),
+        (completion("whole"), Reply("whole", None, False, "stop")),
+        (completion("only half of", "length", 7), Reply("only half of", 7, True, "length")),
+        (completion("", tokens=1), Reply("", 1, False, "stop")),
+        (completion(None, "content_filter", 0), Reply("", 0, False, "content_filter")),
+        (completion("42", tokens=9, reasoning="six times seven"), Reply("42", 9, False, "stop")),
+        (completion(None, "length", 7, reasoning="six times"), Reply("", 7, True, "length")),
+        (completion("é", tokens=2, pieces=[b"\xc3", b"\xa9"]), Reply("é", 2, False, "stop", (b"\xc3", b"\xa9"))),
+        (completion("é", tokens=1, pieces=["é"]), Reply("é", 1, False, "stop", (b"\xc3\xa9",))),
+    ],
+)
+def test_a_reply_that_is_cut_or_empty_is_a_reply_and_reasoning_is_no_part_of_its_text(server, sent, reply):
+    server.replies = [sent]
+    assert complete(server) == reply
+
+
+def test_a_completion_is_tried_again_like_an_answer_but_never_kept(server, tmp_path):
+    server.replies = [503, {"choices": []}, "one", "two"]
+    asks = endpoint(server, cache=tmp_path)
+    settings = {"temperature": 0.2, "max_tokens": 7}
+    assert [asks.complete(HELLO, **settings).text for _ in range(2)] == ["one", "two"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind", "said"),
+    [
+        (400, NoAnswer, "said the server with 400"),
+        (401, EndpointError, "refuses the key"),
+        (completion([{"type": "text", "text": "42"}]), NoAnswer, "answers in parts"),  # not a reply of no characters
+    ],
+)
+def test_a_question_without_a_completion_is_an_error(server, sent, kind, said):
+    server.replies = [sent]
+    with pytest.raises(EndpointError, match=said) as raised:
+        complete(server)
+    assert type(raised.value) is kind

@@ -17,7 +17,8 @@ FLOORS = (  # a part may import the parts of the floors before its own
     {"config", "configs", "run", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
     {"rollout"},
-    {"engines", "bench", "data"},
+    {"engines", "data"},
+    {"bench"},
     {"study", "dashboard", "service"},
     {"cli"},
 )
@@ -38,6 +39,13 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "run": ({"schema", "files", "run"}, {"numpy", "matplotlib"}),
     "advise": ({"advise"}, set()),
     "rollout": ({"rollout"}, {"torch", "transformers", "triton"}),
+    "bench": (
+        {
+            "schema", "files", "prompts", "config", "models", "run", "verdict_log", "judge", "grpo", "rollout", "bench",
+            "data.sources", "data.record", "data.endpoint",
+        },
+        {"numpy", "torch", "matplotlib", "huggingface_hub"},
+    ),
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 

@@ -258,3 +258,36 @@ def test_a_problem_that_cannot_be_handed_over_is_a_fault_of_its_own_and_not_the_
         verdicts = [judge.submit(problem, code="print(input())") for problem in (broken, fine, broken, fine)]
         found = [verdict.result(timeout=60).verdict for verdict in verdicts]
     assert found == ["internal_error", "accepted", "internal_error", "accepted"]
+
+
+def test_a_second_policy_judges_the_same_executions():
+    stdin = Problem("s", tests=[Test("1\n", "1.0\n"), Test("2\n", "2\n")])
+    function = Problem("f", kind="function", entry_point="f", tests=[Test("[1]", "[1, [2]]")])
+    programs = [
+        (stdin, "print(input())", ("accepted", "accepted")),  # both compare by value: exact through Decimal
+        (stdin, "print(input(), end='  \\n\\n')", ("accepted", "accepted")),
+        (stdin, "n = input()\nprint(n if n == '1' else [2][0:1])", ("wrong_answer", "wrong_answer")),
+        (stdin, "import sys\nsys.exit(input() == '2')", ("wrong_answer", "wrong_answer")),
+        (stdin, "print(", ("compile_error", "compile_error")),
+        (stdin, "", ("no_code", "no_code")),
+        (function, "def f(n):\n    return [1, (2,)]", ("accepted", "wrong_answer")),  # a tuple within: only == at heart
+        (function, "def f(n):\n    return 1 / 0", ("runtime_error", "runtime_error")),
+    ]
+    with Judge(workers=1, also="exact") as both, Judge(workers=1) as robust, Judge(workers=1, policy="exact") as exact:
+        for problem, code, expected in programs:
+            verdict = both.check(problem, code=code)
+            alone = robust.check(problem, code=code), exact.check(problem, code=code)
+            assert (verdict.verdict, verdict.also) == expected == tuple(v.verdict for v in alone), code
+            assert (verdict.message, verdict.strategy) == (alone[0].message, alone[0].strategy)
+            assert verdict.also_message == (alone[1].message if problem.tests and code else "")
+            assert not alone[0].also and "also" not in alone[0].to_dict()
+
+
+def test_tests_go_on_until_both_policies_have_failed():
+    tests = [Test("[1]", "[[1]]"), Test("[2]", "[[2]]"), Test("[3]", "[[3]]")]
+    problem = Problem("f", kind="function", entry_point="f", tests=tests)
+    with Judge(workers=1, also="exact") as judge:
+        verdict = judge.check(problem, code="def f(n):\n    return [(n,)] if n == 1 else 0")  # exact knows no tuples
+    assert [(t.verdict, t.also) for t in verdict.tests] == [("accepted", "wrong_answer"), ("wrong_answer",) * 2]
+    assert (verdict.verdict, verdict.also) == ("wrong_answer", "wrong_answer")
+    assert verdict.message.startswith("test 1") and verdict.also_message.startswith("test 0")

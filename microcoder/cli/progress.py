@@ -17,8 +17,8 @@ EVERY_S = 10.0  # between two lines where there is no terminal
 class Progress:
     """`step` for each record that is done with; `say` for a message that must not tear the bar."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.judged = total, 0, 0
+    def __init__(self, total: int, unit: str = "programs") -> None:
+        self.total, self.unit, self.done, self.judged = total, unit, 0, 0
         self.started = self.printed = time.monotonic()
         console = Console(stderr=True)
         self.bar: Bar | None = None
@@ -42,7 +42,7 @@ class Progress:
             return ""
         left = int(max(self.total - self.done, 0) / speed)
         clock = f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02}"
-        return f"{speed:.1f} programs/s, {clock} left"
+        return f"{speed:.1f} {self.unit}/s, {clock} left"
 
     def say(self, text: str) -> None:
         if self.bar is not None:

@@ -1,7 +1,11 @@
-"""Questions to a language model behind any OpenAI-compatible address, each asked once.
+"""Questions to a language model behind any OpenAI-compatible address.
 
     endpoint = Endpoint("http://localhost:8000/v1", "qwen3-8b", key_env="", cache=Path("cache"))
     answer = endpoint.ask([{"role": "user", "content": "..."}])
+    reply = endpoint.complete([{"role": "user", "content": "..."}], temperature=0.2, max_tokens=1024)
+
+`ask` wants one whole answer, and wants it once. `complete` wants whatever the model writes: a reply that was cut by the
+limit or is empty is a reply too, and none is kept.
 
 An answer is kept in a file of its own, named by a digest of everything that was asked, and written under another name
 first: a killed run has lost nothing that was answered, and processes may share the folder. `key` tells apart questions
@@ -19,6 +23,7 @@ import json
 import os
 import threading
 import time
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +42,17 @@ class EndpointError(DataError):
 
 class NoAnswer(EndpointError):
     """The endpoint works, but gives no whole answer to this question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model wrote, apart from its reasoning where the server tells the two apart."""
+
+    text: str
+    tokens: int | None  # reasoning included; None: the server does not count them
+    truncated: bool  # stopped by max_tokens
+    reason: str = ""  # why it ended, in the server's words: stop, length, content_filter, or a refusal
+    pieces: tuple[bytes, ...] | None = None  # the text of each token; None: not asked for, or not given
 
 
 class Endpoint:
@@ -87,35 +103,42 @@ class Endpoint:
         kept = None if self.cache is None else self.cache / digest[:2] / f"{digest}.json"
         if kept is not None and (known := _read(kept)) is not None:
             return known
-        with self._room:
-            answer = self._ask(messages, temperature, max_tokens)
+        reply = self._reply(messages=messages, temperature=temperature, max_tokens=max_tokens)
+        if reply.truncated:
+            raise NoAnswer(f"{self} did not come to an end within max_tokens={max_tokens}; allow more")
+        if not reply.text.strip():
+            raise NoAnswer(f"{self} gave an empty answer ({reply.reason})")
         if kept is not None:
-            _write(kept, answer)
-        return answer
+            _write(kept, reply.text)
+        return reply.text
 
-    def _ask(self, messages: list[Message], temperature: float, max_tokens: int) -> str:
+    def complete(
+        self, messages: list[Message], *, temperature: float, max_tokens: int, top_p: float = 1.0,
+        seed: int | None = None, logprobs: bool = False,
+    ) -> Reply:  # fmt: skip
+        """Whatever the model writes. `logprobs` asks for the tokens too, which is how the protocol shows them."""
+        more = {"seed": seed, "logprobs": logprobs or None}  # what is not needed is not sent: not every server knows it
+        return self._reply(
+            messages=messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
+            **{name: value for name, value in more.items() if value is not None},
+        )  # fmt: skip
+
+    def _reply(self, **question: Any) -> Reply:
         client, openai = self._client()
         for attempt in range(self.max_retries + 1):
             if attempt:
                 time.sleep(min(0.5 * 2 ** (attempt - 1), 8.0))
             try:
-                reply = client.chat.completions.create(
-                    model=self.model, messages=messages, temperature=temperature, max_tokens=max_tokens
-                )
+                with self._room:
+                    found = client.chat.completions.create(model=self.model, **question)
             except openai.OpenAIError as error:  # tried again by the client, where that can help
                 raise self._explained(error) from None
             except ValueError:  # not JSON
                 continue
             try:
-                choice = reply.choices[0]
-                text, why, refusal = choice.message.content, choice.finish_reason, choice.message.refusal
+                return _reply_in(found)
             except (AttributeError, IndexError, TypeError):  # JSON, but no completion
                 continue
-            if why == "length":
-                raise NoAnswer(f"{self} did not come to an end within max_tokens={max_tokens}; allow more")
-            if not isinstance(text, str) or not text.strip():
-                raise NoAnswer(f"{self} gave an empty answer ({refusal or why})")
-            return text
         raise EndpointError(f"{self} answers, but not as chat completions do; is base_url right? Mostly it ends in /v1")
 
     def _client(self) -> Any:
@@ -153,6 +176,21 @@ class Endpoint:
 
     def __str__(self) -> str:
         return f"{self.model} at {self.base_url}"
+
+
+def _reply_in(found: Any) -> Reply:
+    choice = found.choices[0]
+    text, why = choice.message.content, choice.finish_reason
+    if not isinstance(text, str | None):
+        raise NoAnswer(f"{found.model} answers in parts ({type(text).__name__}), and only one text can be read")
+    tokens = None if found.usage is None else found.usage.completion_tokens
+    listed = None if choice.logprobs is None else choice.logprobs.content
+    pieces = None if listed is None else tuple(map(_piece, listed))
+    return Reply(text or "", tokens, why == "length", str(choice.message.refusal or why), pieces)
+
+
+def _piece(token: Any) -> bytes:
+    return token.token.encode("utf-8", "replace") if token.bytes is None else bytes(token.bytes)
 
 
 def _read(path: Path) -> str | None:

@@ -37,6 +37,7 @@ class Settings:
     memory_mb: int = 1024
     output_mb: int = 16
     layer: str = "full"
+    also: str = ""
 
 
 class Examiner:
@@ -47,7 +48,8 @@ class Examiner:
         self.watch = watch
         self.zygotes: dict[str, Zygote] = {}
         self.values: dict[tuple[str, str, str], Any] = {}  # expected values by setup, statements, expression
-        self.plans: dict[int, tuple[Problem, list[Check]]] = {}  # by the identity of a problem, which is kept with it
+        # by the identity of a problem, which is kept with it: its tests, and the same under the second policy
+        self.plans: dict[int, tuple[Problem, list[Check], list[Check]]] = {}
 
     def forget(self) -> None:
         """Drop what was kept for further solutions of the same problems."""
@@ -89,23 +91,26 @@ class Examiner:
             verdict.verdict, verdict.message = "no_code", "no complete fenced Python block in the completion"
             if solution.code is not None:
                 verdict.message = "the program is empty"
+            verdict.also = "no_code" if self.settings.also else ""
             return
         with _Boxes(self, problem) as helpers:
-            todo = self._checks(problem, helpers)
+            todo, second = self._checks(problem, helpers)
             limits = self.limits(problem)
             candidate = _Candidate(self, problem, source, limits)
             try:
-                self._run(candidate, todo, limits, verdict, helpers)
+                self._run(candidate, todo, second, limits, verdict, helpers)
             finally:
                 candidate.close()
         verdict.inside = candidate.inside or any(check.inside for check in todo)
         self._sum_up(verdict)
 
-    def _checks(self, problem: Problem, helpers: Helpers) -> list[Check]:
+    def _checks(self, problem: Problem, helpers: Helpers) -> tuple[list[Check], list[Check]]:
+        """The tests, and the same ones under the second policy: they put the same into the candidate's process."""
         if id(problem) not in self.plans:
-            policy = problem.compare.policy or self.settings.policy
-            self.plans[id(problem)] = problem, checks(problem, policy, helpers)
-        return self.plans[id(problem)][1]
+            own, also = problem.compare.policy, self.settings.also
+            first = checks(problem, own or self.settings.policy, helpers)
+            self.plans[id(problem)] = problem, first, checks(problem, own or also, helpers) if also else []
+        return self.plans[id(problem)][1:]
 
     def limits(self, problem: Problem) -> Limits:
         settings = self.settings
@@ -116,45 +121,72 @@ class Examiner:
         return Limits(seconds, int(problem.memory_mb or settings.memory_mb) << 20, output)
 
     def _run(
-        self, candidate: _Candidate, todo: list[Check], limits: Limits, verdict: Verdict, helpers: Helpers
+        self,
+        candidate: _Candidate,
+        todo: list[Check],
+        second: list[Check],
+        limits: Limits,
+        verdict: Verdict,
+        helpers: Helpers,
     ) -> None:
         if candidate.box.compile_error:
             verdict.verdict, verdict.message = "compile_error", candidate.box.compile_error
+            if second:
+                verdict.also, verdict.also_message = verdict.verdict, verdict.message
             return
         reuse = self.settings.reuse
+        open_, also_open = True, bool(second)  # whether each policy has accepted all so far
         for n, check in enumerate(todo):
-            result, fresh = self._test(candidate, check, limits, helpers, reuse)
-            if not fresh and (result.verdict != ACCEPTED or n == len(todo) - 1):
+            other = second[n] if second else None
+            result, fresh = self._test(candidate, check, other, limits, helpers, reuse)
+            failed = result.verdict != ACCEPTED or result.also not in ("", ACCEPTED)
+            if not fresh and (failed or n == len(todo) - 1):
                 # A failure is confirmed in a fresh process, and so is the last pass: a program that lives on what
                 # earlier tests left behind is found out there.
-                result, _ = self._test(candidate, check, limits, helpers, reuse=False)
+                result, _ = self._test(candidate, check, other, limits, helpers, reuse=False)
             verdict.tests.append(result)
-            if result.verdict != ACCEPTED and self.settings.stop_at_first_failure:
+            open_, also_open = open_ and result.verdict == ACCEPTED, also_open and result.also == ACCEPTED
+            if not open_ and not also_open and self.settings.stop_at_first_failure:
                 break
 
     def _test(
-        self, candidate: _Candidate, check: Check, limits: Limits, helpers: Helpers, reuse: bool
+        self,
+        candidate: _Candidate,
+        check: Check,
+        other: Check | None,
+        limits: Limits,
+        helpers: Helpers,
+        reuse: bool,
     ) -> tuple[TestVerdict, bool]:
+        """One test, and whether its process was fresh. `other` is the same test under the second policy."""
         outcome = candidate.run(check.data, reuse)
         name, message = failure(outcome, limits)
         if not name and not candidate.stdin and not outcome.output:
             name, message = "runtime_error", "the program ended before it returned a value"
-        match = Match("", "")
+        match, also, also_message = Match("", ""), "", ""
         if not name:
             match = check.judge(outcome.output, helpers)
             if match is NO_PLAIN_VALUE and check.otherwise is not None:
                 candidate.inside = True
-                return self._test(candidate, check.otherwise, limits, helpers, reuse)
-            name, message = (ACCEPTED, "") if match.strategy else ("wrong_answer", match.message)
-            if name != ACCEPTED and outcome.report:  # a thread that failed explains an answer that is not there
-                message = f"{message}; {outcome.report}"
+                inside = check.otherwise
+                return self._test(candidate, inside, inside if other else None, limits, helpers, reuse)
+            name, message = _compared(match, outcome)
+            if other is not None:
+                also, also_message = _compared(other.judge(outcome.output, helpers), outcome)
+        elif other is not None:
+            also, also_message = name, message
         result = TestVerdict(name, match.strategy, outcome.cpu_s, outcome.wall_s, outcome.memory_mb, message[:300])
+        result.also, result.also_message = also, also_message[:300]
         return result, outcome.fresh
 
     def _sum_up(self, verdict: Verdict) -> None:
         if not verdict.tests:
             return
         failed = [(n, t) for n, t in enumerate(verdict.tests) if t.verdict != ACCEPTED]
+        if verdict.tests[0].also:
+            refused = [(n, t) for n, t in enumerate(verdict.tests) if t.also != ACCEPTED]
+            verdict.also = refused[0][1].also if refused else ACCEPTED
+            verdict.also_message = f"test {refused[0][0]}: {refused[0][1].also_message}" if refused else ""
         verdict.cpu_s = sum(t.cpu_s for t in verdict.tests)
         verdict.memory_mb = max(t.memory_mb for t in verdict.tests)
         if failed:
@@ -163,6 +195,14 @@ class Examiner:
         else:
             verdict.verdict, verdict.message = ACCEPTED, ""
             verdict.strategy = weakest(t.strategy for t in verdict.tests)
+
+
+def _compared(match: Match, outcome: Outcome) -> tuple[str, str]:
+    """(verdict, message) of a test that came to its end."""
+    if match.strategy:
+        return ACCEPTED, ""
+    # a thread that failed explains an answer that is not there
+    return "wrong_answer", f"{match.message}; {outcome.report}" if outcome.report else match.message
 
 
 def imported(source: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ class Judge:
     memory_mb, output_mb   per test, for problems that name none
     sandbox                "auto" (full, else landlock), or a layer by name; "rlimits" hides and forbids nothing
     queue                  how many candidates may wait before `submit` blocks; None: four per worker
+    also                   a second policy, for the same executions: `Verdict.also` is the verdict under it
     """
 
     def __init__(
@@ -63,14 +64,16 @@ class Judge:
         output_mb: int = 16,
         sandbox: str = "auto",
         queue: int | None = None,
+        also: str = "",
     ) -> None:
-        if policy not in POLICIES:
-            raise JudgeError(f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}")
+        for name in (policy, also or policy):
+            if name not in POLICIES:
+                raise JudgeError(f"policy is {name!r}; it must be one of {', '.join(POLICIES)}")
         if sandbox not in LAYERS:
             raise JudgeError(f"sandbox is {sandbox!r}; it must be one of {', '.join(LAYERS)}")
         self.workers = workers or usable_cores()
         settings = Settings(
-            policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, sandbox
+            policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, sandbox, also
         )
         self._waiting: Any = _bounded(queue or 4 * self.workers)
         self._closed = self._cancelled = False

@@ -5,5 +5,16 @@ from .graph import GraphSampler
 from .sampling import Completion, Sampling
 from .shadow import NotCapturable
 from .transformers import Sampler, encode
+from .vllm import VllmError, VllmSampler
 
-__all__ = ["Completion", "GraphSampler", "NotCapturable", "Sampler", "Sampling", "encode", "sampler_for"]
+__all__ = [
+    "Completion",
+    "GraphSampler",
+    "NotCapturable",
+    "Sampler",
+    "Sampling",
+    "VllmError",
+    "VllmSampler",
+    "encode",
+    "sampler_for",
+]

@@ -93,7 +93,7 @@ def _calls(pairs: list[_Pair]) -> list[Test]:
 
 def _call(given: Any, output: Any, wrapped: bool) -> Test:
     if isinstance(given, str):  # one JSON value on each line, and the result is JSON too
-        arguments = [_json(line) for line in given.splitlines() if line.strip()]
+        arguments = [_json(line) for line in given.split("\n") if line.strip()]
         return Test(f"[{', '.join(arguments)}]", "" if output is None else _json(output))
     if not isinstance(given, (list, dict)):
         raise Dropped("unreadable_tests", f"arguments must be a list, not {given!r:.80}")

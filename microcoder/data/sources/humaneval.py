@@ -21,10 +21,10 @@ COLUMNS = ({"task_id", "prompt", "entry_point", "canonical_solution", "test"},)
 
 
 def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unreadable]:
-    return read_rows("humaneval", _build, path, limit)
+    return read_rows("humaneval", build, path, limit)
 
 
-def _build(row: Row) -> Record:
+def build(row: Row) -> Record:
     prompt, entry, test = text(row, "prompt"), text(row, "entry_point"), text(row, "test")
     parsed(test, "the test")
     statement, starter, setup = _parts(prompt, entry)

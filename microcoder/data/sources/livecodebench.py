@@ -21,10 +21,10 @@ COLUMNS = ({"question_content", "public_test_cases", "private_test_cases"},)
 
 
 def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unreadable]:
-    return read_rows("livecodebench", _build, path, limit)
+    return read_rows("livecodebench", build, path, limit)
 
 
-def _build(row: Row) -> Record:
+def build(row: Row) -> Record:
     site, ident = text(row, "platform", default=""), text(row, "question_id")
     title = text(row, "question_title", default="")
     metadata = decoded(row.get("metadata"), "the metadata")
@@ -40,6 +40,9 @@ def _build(row: Row) -> Record:
     )
     public, private = decoded(row.get("public_test_cases"), "the public tests"), _private(row.get("private_test_cases"))
     tests = [*(public or []), *(private or [])]
+    for number, test in enumerate(tests):
+        if isinstance(test, dict) and test.get("output") is None:
+            raise Dropped("unreadable_tests", f"test {number} has no output: {test!r:.80}")
     add_cases(problem, tests, metadata.get("func_name") or "" if isinstance(metadata, dict) else "")
     return Record(problem)
 

@@ -15,10 +15,10 @@ COLUMNS = ({"task_id", "code", "test_list"},)
 
 
 def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unreadable]:
-    return read_rows("mbpp", _build, path, limit)
+    return read_rows("mbpp", build, path, limit)
 
 
-def _build(row: Row) -> Record:
+def build(row: Row) -> Record:
     code = text(row, "code").replace("\r\n", "\n")
     asserts = _lines(row, "test_list") + _lines(row, "challenge_test_list")
     entry = called(asserts, code)

@@ -77,8 +77,8 @@ class Recorder(Examiner):
         found = [a["m"] if a["r"] is None and "m" in a else a["r"] for a in answers]  # it may change its argument
         return None if any(isinstance(value, values.Opaque) for value in found) else found
 
-    def _checks(self, problem: Problem, helpers: Helpers) -> list[Check]:
-        return [Check(check.data, self._take) for check in super()._checks(problem, helpers)]
+    def _checks(self, problem: Problem, helpers: Helpers) -> tuple[list[Check], list[Check]]:
+        return [Check(check.data, self._take) for check in super()._checks(problem, helpers)[0]], []
 
     def _take(self, output: bytes, _: Helpers) -> Match:
         self.taken.append(output)

@@ -1,7 +1,8 @@
 """Policy `exact`: LiveCodeBench's rule, for results that must compare with published ones.
 
 Text: strip the whole, split at newlines, strip each line; as many lines; each equal as text, or both made of tokens
-that Decimal reads, with equal lists of Decimals. Values: `==`, after a tuple at the top (only there) became a list.
+that Decimal reads, with equal lists of Decimals. Values: `==`, after a tuple at the top (only there) became a list,
+since JSON expects no tuple; where an assertion does, it is left alone.
 Of a problem's own rules (tolerance, lines, unordered) it knows none.
 We differ in one way: a numpy array or an object that has no plain value is a wrong answer wherever it stands. Theirs
 fails on most arrays too (their truth value is an error), but asks an object's own `__eq__`.
@@ -35,7 +36,7 @@ def exact_text(got: bytes, expected: bytes) -> Match:
 
 
 def exact_value(got: Any, expected: Any) -> Match:
-    if type(got) is tuple:
+    if type(got) is tuple and type(expected) is not tuple:
         found = walk(list(got), expected, frozenset({"equal"}), 0.0)
         return Match("sequence", "") if found.strategy else found
     return walk(got, expected, frozenset({"equal"}), 0.0)

@@ -1,0 +1,1 @@
+"""Evaluation that people can trust: suites, samples, scores, comparisons."""

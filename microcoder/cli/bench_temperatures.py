@@ -1,0 +1,72 @@
+"""`microcoder bench temperatures`: checkpoints over a grid of temperatures."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import Refused
+from .bench_asking import (
+    Told,
+    config_of,
+    is_setting,
+    judge_options,
+    limits_of,
+    local_ask,
+    local_model,
+    numbers_of,
+    suite_of,
+    suite_options,
+)
+
+if TYPE_CHECKING:
+    from ..bench.local import LocalModel
+
+
+@click.command("temperatures")
+@click.argument("words", nargs=-1, required=True, metavar="MODEL... [section.key=value ...]")
+@suite_options
+@click.option("--grid", default="0.2,0.6,1.0,1.4,1.8", show_default=True, help="Temperatures.")
+@click.option("-n", "--tries", type=click.IntRange(min=2), default=4, show_default=True, help="Tries at each problem.")
+@click.option("--limit", "limits", metavar="N", help="Tokens in a response.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("-o", "--output", type=click.Path(), required=True, help="A folder: a bench for each, and the figure.")
+def temperatures(words: tuple[str, ...], suite: str, grid: str, output: str, **options: Any) -> int:
+    """Accuracy and diversity of checkpoints over a grid of temperatures, as a table and a figure."""
+    from ..bench.records import BenchError
+    from ..bench.temperatures import sweep
+    from ..judge import JudgeError
+
+    models = [word for word in words if not is_setting(word)]
+    settings = [word for word in words if is_setting(word)]
+    if not models:
+        raise click.UsageError("name at least one model, or a checkpoint such as runs/a")
+    try:
+        config = config_of(settings)
+        loaded = suite_of(suite, options)
+        common = {
+            "suite": loaded.name, "digest": loaded.digest, "style": loaded.style, "tries": options["tries"],
+            "top_p": config.rollout.top_p, "top_k": config.rollout.top_k,
+            "limits": (limits_of(options["limits"]) or loaded.limits)[-1:], "seed": options["seed"],
+        }  # fmt: skip
+        judge = judge_options(config, loaded)
+        total = len(loaded.problems) * options["tries"]
+
+        def ask(model: LocalModel, temperature: float) -> Any:
+            return local_ask(model, {**common, "temperature": temperature})
+
+        table = sweep(
+            models, numbers_of(grid), Path(output), loaded, ask,
+            lambda name: local_model(name, config), judge, partial(Told, total),
+        )  # fmt: skip
+    except (BenchError, JudgeError) as error:
+        raise Refused(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
+        return 130
+    click.echo(table)
+    click.echo(f"the figure: {Path(output) / 'temperatures.png'}")
+    return 0
