@@ -118,7 +118,8 @@ def test_other_conditions_are_refused_and_nothing_is_lost(starter, whole):
 
 def test_a_finished_bench_is_shown_again_and_run_again_without_work(starter, whole):
     assert bench("show", whole.folder).out == whole.out
-    assert bench("show", whole.folder, "--format", "latex").out.strip() == (whole.folder / "table.tex").read_text().strip()
+    table = (whole.folder / "table.tex").read_text()
+    assert bench("show", whole.folder, "--format", "latex").out.strip() == table.strip()
     stamp = (whole.folder / "samples.jsonl").stat().st_mtime_ns
     assert bench("nano", "--suite", starter, *NANO, "-o", whole.folder).out == whole.out
     assert (whole.folder / "samples.jsonl").stat().st_mtime_ns == stamp
@@ -172,8 +173,8 @@ def test_two_benches_are_compared_problem_by_problem(tiny):
 
 
 def test_checkpoints_over_temperatures_become_a_figure(starter, tmp_path, one_thread):
-    words = ("nano", "--suite", starter, "--first", "3", "--grid", "0.2,1.4", "-n", "2", "--limit", "48", "-o", tmp_path)
-    found = bench("temperatures", *words)
+    words = ("--suite", starter, "--first", "3", "--grid", "0.2,1.4", "-n", "2", "--limit", "48", "-o", tmp_path)
+    found = bench("temperatures", "nano", *words)
     assert found.code == 0, found.err
     rows = json.loads((tmp_path / "temperatures.json").read_text())
     assert [row["temperature"] for row in rows] == [0.2, 1.4] and rows[0]["diversity"] < rows[1]["diversity"]

@@ -42,7 +42,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "bench": (
         {
             "schema", "files", "prompts", "config", "models", "run", "verdict_log", "judge", "grpo", "rollout", "bench",
-            "data.sources", "data.record", "data.endpoint",
+            "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),

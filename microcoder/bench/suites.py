@@ -3,24 +3,28 @@
     livecodebench   prompts, tests and rules of its runner; --release, --from, --to, --platform, --difficulty
     humaneval       164 functions
     mbpp            the 500 of its test part
+    starter         100 held-out problems of the starter set: those that the demo is tested on
     a path          a file or folder in any layout that `microcoder data` knows, with our own prompts
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..data.record import DataError
 from ..data.sources import READERS, Unreadable, detect
 from ..schema import Problem, SchemaError, nearest
+from ..starter import problems
 from . import classic, livecodebench
 from .digest import problem_digest, suite_digest
 from .finding import Download, find_files, hub_file
 from .narrowing import Narrowing
 from .records import BenchError, Problems, Suite
 
-SUITES = ("livecodebench", "humaneval", "mbpp")
+SUITES = ("livecodebench", "humaneval", "mbpp", "starter")
+STARTER = 100
 
 
 def load_suite(
@@ -50,11 +54,16 @@ def load_suite(
     narrowing = {"--from": start, "--to": end, "--platform": platforms, "--difficulty": difficulties}
     if name in classic.COUNTS:
         _refuse(f"{name}, which has no releases, dates, platforms or difficulties", {"--release": release, **narrowing})
+    elif name == "starter":
+        _refuse("starter, which is made here", named)
     elif name != "livecodebench":
         _refuse(f"{name}, which is a file of problems and not one of {', '.join(SUITES)}", named)
     narrow = Narrowing(start, end, tuple(platforms), tuple(difficulties), first)
     if name == "livecodebench":
         return _livecodebench(release or livecodebench.RELEASE, data, unchecked, narrow, note, download)
+    if name == "starter":
+        made = _in_memory(name, "microcoder", problems("test", STARTER), narrow, 6.0)
+        return replace(made, temperature=0.6, limits=(160,))
     if name not in classic.COUNTS:
         return _in_memory(name, "microcoder", _file(name), narrow, 6.0)
     repo, file = classic.HUBS[name]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What says which problems: the same for every command that asks a model."""
     options = [
-        click.option("--suite", required=True, help="livecodebench, humaneval, mbpp, or a problem file."),
+        click.option("--suite", required=True, help="livecodebench, humaneval, mbpp, starter, or a problem file."),
         click.option("--data", type=click.Path(), help="Its file or folder here; else it comes from the hub."),
         click.option("--release", default="", help="Of livecodebench: v6 is what is new in v6, release_v6 is all."),
         click.option("--from", "start", default="", metavar="DATE", help="Only problems of this day or later."),
