@@ -21,7 +21,7 @@ from microcoder.config import PRESETS
 from microcoder.engines.batches import batches
 from microcoder.engines.collect import Response
 from microcoder.engines.loading import load_model
-from microcoder.engines.on_trl import SUMS, StageTrainer, objective_of
+from microcoder.engines.on_trl import SUMS, StageTrainer, alike, objective_of
 from microcoder.engines.training import quiet
 from microcoder.grpo import (
     Stage,
@@ -324,3 +324,11 @@ def test_what_the_way_to_vllm_leans_on_is_still_there():
     parameters = list(inspect.signature(GRPOTrainer._generate_single_turn).parameters)
     assert parameters[1:5] == ["prompt_ids", "images", "multimodal_fields", "num_generations"]
     assert {"temperature", "max_completion_length"} <= set(inspect.signature(VLLMGeneration).parameters)
+
+
+def test_passes_without_gradient_are_made_of_rows_of_like_length_without_padding():
+    mask = torch.tensor([[0, 1, 1, 1, 0], [1, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0]])  # prompt 2, response 3
+    parts = [(pick.tolist(), start, end) for pick, start, end in alike(mask, 3, None, 2)]
+    assert parts == [([2, 3], 1, 4), ([0, 1], 0, 5)]
+    assert [part[0].tolist() for part in alike(mask, 3, torch.tensor([1, 3]), 2)] == [[3, 1]]
+    assert list(alike(mask, 3, torch.tensor([], dtype=torch.long), 2)) == []

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..schema import ACCEPTED, Verdict
+from ..schema import Verdict
 from .records import BenchError, Mark, Sample
+from .score import outcomes
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,7 @@ class Bench:
 
     def tries(self, limit: int, policy: str) -> dict[str, list[float]]:
         """1 or 0 for each try that was judged, by problem."""
-        found: dict[str, list[float]] = {}
-        for mark in self.marks:
-            verdict = mark.exact if policy == "exact" else mark.robust
-            if mark.limit == limit and verdict != "internal_error":
-                found.setdefault(mark.problem_id, []).append(float(verdict == ACCEPTED))
-        return found
+        return outcomes([mark for mark in self.marks if mark.limit == limit], policy)
 
 
 def read_bench(path: str | Path) -> Bench:

@@ -58,12 +58,16 @@ def _head_line(result: Result) -> str:
     """Who was tested on what, and how."""
     problems, tries = result.get("problems"), result.get("tries")
     facts = [
-        "" if problems is None else counted(problems, "problem") + known(" × {} tries", tries, ""),
+        "" if problems is None else counted(problems, "problem") + ("" if tries is None else f" × {_tries(tries)}"),
         known("temperature {:g}", result.get("temperature"), ""),
         known("seed {}", result.get("seed"), ""),
     ]
     who = f"{result.get('model') or 'completions'} on {result.get('suite') or 'problems'}"
     return ": ".join(filter(None, (who, ", ".join(filter(None, facts)))))
+
+
+def _tries(count: int) -> str:
+    return "1 try" if count == 1 else f"{count} tries"
 
 
 def _limit(limit: str) -> str:

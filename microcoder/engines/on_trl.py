@@ -17,7 +17,7 @@ Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -250,15 +250,18 @@ class StageTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
-        """At the stage's temperature: TRL's fused head on a GPU; on a CPU, where that scores the prompts too, ours."""
-        live = self._live(len(input_ids))
-        if live is not None:
-            found = torch.zeros(len(input_ids), logits_to_keep, device=input_ids.device)
-            if len(live):
-                some = input_ids[live], attention_mask[live], logits_to_keep
-                found[live] = self._logprobs(model, *some, *args, **kwargs)[0].to(found.dtype)
-            return found, None, None
-        return self._logprobs(model, input_ids, attention_mask, logits_to_keep, *args, **kwargs)
+        """At the stage's temperature. Where nothing is learned (old and reference log-probabilities), responses of like
+        length go together and the padding is cut; those that are not trained on are left out.
+        """
+        if torch.is_grad_enabled() or kwargs.get("compute_aux_loss"):
+            return self._logprobs(model, input_ids, attention_mask, logits_to_keep, *args, **kwargs)
+        found = torch.zeros(len(input_ids), logits_to_keep, device=input_ids.device)
+        rows = kwargs.pop("batch_size", None) or len(input_ids)
+        for pick, start, end in alike(attention_mask, logits_to_keep, self._live(len(input_ids)), rows):
+            ids, mask = input_ids[pick, start:end], attention_mask[pick, start:end]
+            keep = end - (input_ids.size(1) - logits_to_keep)
+            found[pick, :keep] = self._logprobs(model, ids, mask, keep, *args, **kwargs)[0].to(found.dtype)
+        return found, None, None
 
     def _live(self, rows: int) -> torch.Tensor | None:
         """Which of a step's responses are trained on, where it is their old log-probabilities that are asked for."""
@@ -270,6 +273,7 @@ class StageTrainer(GRPOTrainer):
     def _logprobs(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
+        """TRL's fused head on a GPU; on a CPU, where that scores the prompts too, ours."""
         if input_ids.device.type != "cpu" or kwargs.get("compute_aux_loss"):
             found: tuple[Any, Any, Any] = super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
@@ -315,6 +319,22 @@ class StageTrainer(GRPOTrainer):
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
+
+
+def alike(
+    mask: torch.Tensor, keep: int, live: torch.Tensor | None, rows: int
+) -> Iterator[tuple[torch.Tensor, int, int]]:
+    """(which rows, first column, column after the last) of passes over rows of like length, without their padding.
+
+    mask   (n, prompt + keep), prompts padded on the left, responses on the right
+    live   numbers of the rows that count; None: all
+    """
+    prompt = mask.size(1) - keep
+    before, after = mask[:, :prompt].sum(1), mask[:, prompt:].sum(1)  # (n,)
+    live = torch.arange(len(mask), device=mask.device) if live is None else live.to(mask.device)
+    order = live[(after[live] * 100_000 + before[live]).argsort(stable=True)]
+    for pick in order.split(rows) if len(order) else ():
+        yield pick, prompt - int(before[pick].max()), prompt + max(int(after[pick].max()), 1)
 
 
 def dealt(
