@@ -120,15 +120,20 @@ def test_no_line_of_the_text_is_wider_than_100_columns():
         Problem(id=f"{n}" * 80, platform=names[n % 3], difficulty=("easy", "medium", "hard")[n // 3]) for n in range(9)
     ]
     marks = [
-        Mark(problem.id, n, limit, RIGHT, WRONG, "space", "", "wrong " * 99, tokens=131_072)
-        for problem in problems
+        Mark(problem.id, n, limit, WRONG if n == p else RIGHT, WRONG, "space", "", "wrong " * 99, tokens=131_072)
+        for p, problem in enumerate(problems)
         for n in range(101)
         for limit in (65_536, 131_072)
     ]
     shown = text({**ABOUT, "model": "/long" * 40, "scores": score(marks, problems)})
     assert max(map(len, shown.splitlines())) <= 100
-    assert "100.0 (100-100)" in shown
     assert "k=101" in shown
+
+
+def test_where_all_problems_score_the_same_no_interval_is_shown():
+    problems = [Problem(name) for name in "ab"]
+    shown = text({"scores": score([Mark(p.id, 0, 0, RIGHT, RIGHT) for p in problems], problems)})
+    assert "100.0" in shown and "(100" not in shown
 
 
 def test_faults_of_the_judge_are_said_with_how_to_mend_them():

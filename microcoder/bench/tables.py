@@ -156,7 +156,9 @@ def _rows(scores: Result) -> Iterator[tuple[str, str, Any]]:
 
 
 def _cell(cell: Result, digits: int = 1) -> str:
-    interval = f" ({percent(cell['low'], digits)}-{percent(cell['high'], digits)})" if cell["low"] is not None else ""
+    """With its interval; where all problems scored the same, resampling them says nothing."""
+    low, high = cell["low"], cell["high"]
+    interval = f" ({percent(low, digits)}-{percent(high, digits)})" if low is not None and low < high else ""
     return percent(cell["accuracy"]) + interval
 
 
