@@ -42,6 +42,7 @@ ARMS = {
     "microcoder-kl": [*MICROCODER, "grpo.kl=0.001"],
 }
 BASELINES = ("grpo", "grpo_plus", "dapo")
+SLOW = ("dapo", "grpo", "microcoder-kl")  # begun first in each round, so that none of them is left alone at the end
 BY_DIVERSITY = [arm for arm in ARMS if arm.startswith("microcoder") and arm != "microcoder-no-td"]
 
 
@@ -50,7 +51,7 @@ def train(args: Namespace) -> int:
     arms = _different(args)
     jobs, done = [], 0
     for seed in args.seeds:
-        for arm in arms:
+        for arm in sorted(arms, key=lambda arm: arm not in SLOW):
             name = f"{arm}-{seed}"
             folder = args.out / "runs" / name
             settings = [*settings_of(arm, args), f"train.seed={seed}"]

@@ -66,6 +66,14 @@ def test_a_fault_of_the_judge_is_neither_right_nor_wrong():
     assert found["test_accuracy_low"] is None  # one problem is left
 
 
+def test_a_second_policy_has_an_accuracy_of_its_own():
+    rows = answers([YES, YES, NO, FAULT])
+    assert "test_accuracy_also" not in evaluation(rows, tries=4)
+    for row, verdict in zip(rows, (YES, NO, NO, ""), strict=True):
+        row.verdict.also = verdict
+    assert evaluation(rows, tries=4)["test_accuracy_also"] == pytest.approx(1 / 3)
+
+
 def test_nothing_judged_is_no_accuracy():
     found = evaluation(answers([FAULT, FAULT]), tries=2)
     assert (found["test_accuracy"], found["test_pass_at_k"], found["test_by_difficulty"]) == (None, None, {})

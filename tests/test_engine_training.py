@@ -57,6 +57,14 @@ def test_evaluations_come_before_now_and_then_and_after(tmp_path):
     assert {line.get("test_problems") for line in lines} == {2, None}
 
 
+def test_evaluations_may_have_a_limit_of_their_own_and_a_second_policy_is_recorded_beside(tmp_path):
+    options = ("data.test=starter", "data.test_size=4", "train.eval_tries=2", "train.steps=1")
+    limits = ("train.max_response_tokens=16", "train.eval_max_response_tokens=64")
+    before, step = trained(tmp_path / "run", *options, *limits, "judge.also=exact")
+    assert step["length_max"] == 16 < before["test_length"]
+    assert before["test_accuracy_also"] <= before["test_accuracy"] and step["accuracy_also"] <= step["accuracy"]
+
+
 def test_stragglers_are_cut_in_training_and_waited_for_in_evaluations(tmp_path):
     loop = {"asserts": ["assert loop(solve) == 1"], "setup": "def loop(f):\n    while True: pass", "time_limit_s": 30}
     slow = [replace(one, kind="assert", tests=[], **loop) for one in problems("train", 2, depths=[1])]

@@ -25,6 +25,11 @@ class JudgeConfig(Section):
         description="How outputs are compared. exact: LiveCodeBench's rule; robust: every comparison that cannot "
         "accept a wrong answer; paper: also the order-free comparisons of the paper.",
     )
+    also: Literal["", "exact", "robust", "paper"] = Field(
+        default="",
+        description="A second policy for the same executions: its verdicts are recorded beside (accuracy_also, "
+        "test_accuracy_also) and earn no reward.",
+    )
     stop_at_first_failure: bool = Field(
         default=True,
         description="Stop a program at its first failed test (enough for a 0/1 reward); false: run all tests.",
@@ -247,6 +252,9 @@ class TrainConfig(Section):
     seed: int = Field(default=0, ge=0, description="Everything random follows from it.")
     eval_every: int = Field(default=20, ge=0, description="Steps between evaluations; 0: only before and after.")
     eval_tries: int = Field(default=4, ge=1, description="Responses to each test problem; accuracy is their mean.")
+    eval_max_response_tokens: int = Field(
+        default=0, ge=0, description="The response limit of evaluations; 0: that of training at the time."
+    )
     eval_temperature: float = Field(default=0.6, gt=0, le=10, description="Sampling temperature of evaluations.")
     save_every: int = Field(default=20, ge=1, description="Steps between checkpoints; --resume goes on from the last.")
     keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept.")

@@ -211,6 +211,12 @@ def _weigh(
         response.advantage = float(advantages[n])
 
 
+def also_accuracy(responses: Sequence[Response]) -> float | None:
+    """The share that the judge's second policy accepts; None where it has none."""
+    also = [response.verdict.also for response in responses if response.verdict.also and not response.faulty]
+    return sum(verdict == ACCEPTED for verdict in also) / len(also) if also else None
+
+
 def rewards_of(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]:
     """(0/1 rewards, which of them are known), each (n,)."""
     rewards = torch.tensor([float(response.accepted) for response in responses])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..grpo import diversity
-from .collect import Response
+from .collect import Response, also_accuracy
 
 RESAMPLES = 2000
 
@@ -23,8 +23,10 @@ def evaluation(responses: Sequence[Response], tries: int) -> dict[str, Any]:
     scores = [_score(group) for group in groups]
     known = np.array([score for score in scores if score is not None])
     low, high = interval(known)
+    also = also_accuracy(responses)
     return {
         "test_accuracy": float(known.mean()) if len(known) else None,
+        **({} if also is None else {"test_accuracy_also": also}),
         "test_accuracy_low": low,
         "test_accuracy_high": high,
         "test_pass_at_k": float((known > 0).mean()) if len(known) else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..grpo import diversity
 from ..judge.extract import code_block
-from .collect import Batch, signal
+from .collect import Batch, also_accuracy, signal
 
 
 def measures(batch: Batch, samples: int) -> dict[str, Any]:
@@ -21,9 +21,11 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
     for row in everything:
         verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
     judged = [row.accepted for row in everything if not row.faulty]
+    also = also_accuracy(everything)
     return {
         "reward": _mean(rewards),
         "accuracy": _mean(judged),
+        **({} if also is None else {"accuracy_also": also}),
         "length_mean": _mean(lengths),
         "length_max": max(lengths),
         "length_finished": _mean(finished),

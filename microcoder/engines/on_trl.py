@@ -118,9 +118,10 @@ class StageTrainer(GRPOTrainer):
             "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
         }
 
-    def sampling(self, temperature: float, samples: int, seed: int) -> Sampling:
+    def sampling(self, temperature: float, samples: int, seed: int, limit: int = 0) -> Sampling:
         rollout = self.config.rollout
-        return Sampling(temperature, self.stage.max_response_tokens, samples, rollout.top_p, rollout.top_k, seed)
+        limit = limit or self.stage.max_response_tokens
+        return Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, seed)
 
     def respond(
         self,

@@ -179,4 +179,5 @@ def _evaluation(config: Config) -> str:
         return "none"
     train = config.train
     often = f"before, every {train.eval_every} steps, after" if train.eval_every else "before and after"
-    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}"
+    limit = f", up to {train.eval_max_response_tokens} tokens" if train.eval_max_response_tokens else ""
+    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{limit}"

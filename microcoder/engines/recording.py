@@ -141,7 +141,8 @@ class Recorder(TrainerCallback):
         started, train, trainer = time.perf_counter(), self.setup.config.train, self.trainer
         self.setup.observer.phase("evaluating")
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
-        sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed)
+        limit = train.eval_max_response_tokens
+        sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit)
         responses, _ = trainer.respond(list(mine), problems, prompts, sampling)
         found = evaluation(gather_object(responses), train.eval_tries)
         return {**found, "evaluation_s": time.perf_counter() - started}
