@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+JOBS   ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-kernels check demo clean
@@ -19,8 +20,8 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: $(STAMP)  ## the tests; PYTEST_ARGS="tests/test_cli.py -k resume" for some of them
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/test_cli.py -k resume" for some
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
