@@ -132,7 +132,7 @@ def _run(model: str, settings: list[str], suite_name: str, form: str, options: d
         make, total = partial(local.samples, ask, suite.problems), len(suite.problems) * ask.tries
     folder = Path(options["output"] or default_folder(model or Path(completions).stem, suite))
     with Folder(folder, ask, options["fresh"]) as kept, Told(total * len(ask.limits)) as told:
-        if kept.samples:
+        if 0 < len(kept.samples) < total:
             told.say(f"{folder} holds {len(kept.samples)} of {total} samples; the others are made now")
         result = run_bench(suite, kept, make, judge_options(config, suite), told)
     return show_result(result, folder, form)
