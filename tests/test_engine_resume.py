@@ -139,7 +139,7 @@ class Killing(Listening):
     def phase(self, name):
         if self.steps == 1 and not self.killed:
             children = psutil.Process().children()
-            alive = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]  # another test's may be dead
+            alive = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]  # others' may be dead
             self.killed = [child for child in alive if "judge.worker" in " ".join(child.cmdline())][:1]
             for worker in self.killed:
                 worker.kill()
