@@ -135,6 +135,24 @@ def test_a_file_of_completions_is_scored(tiny):
     assert scores["robust"]["verdicts"] == {"accepted": 3, "wrong_answer": 1, "compile_error": 1, "no_code": 1}
 
 
+def test_verdicts_under_other_limits_of_the_judge_are_never_mixed_and_a_changed_file_is_noticed(tiny):
+    file = tiny.completions("mine", a=[RIGHT], b=[RIGHT + "x" * 3_000_000 + RIGHT], c=[WRONG])
+    words = ("--completions", file, "--suite", tiny.path, "-o", tiny.folder / "out")
+    assert bench(*words, "judge.workers=1").code == 0
+    assert bench(*words, "judge.workers=2").code == 0  # which changes no verdict
+    found = bench(*words, "judge.time_limit_s=1")
+    assert found.code == 2 and "judge: " in found.err and "--fresh" in found.err
+    file.write_text(file.read_text().replace("xxx", "yyy"))  # far from either end
+    found = bench(*words)
+    assert found.code == 2 and "weights: " in found.err
+
+
+def test_a_folder_that_cannot_be_written_is_answered_with_directions(tiny):
+    file = tiny.completions("mine", a=[RIGHT], b=[RIGHT], c=[WRONG])
+    found = bench("--completions", file, "--suite", tiny.path, "-o", file / "below")
+    assert found.code == 2 and "name another folder with -o" in found.err
+
+
 def test_what_leniency_changes_is_listed(tiny):
     pair = {**PROBLEM, "id": "p", "tests": [{"input": "[1]", "output": "[[1]]"}]}
     tiny.path.write_text(json.dumps(pair) + "\n")
@@ -219,6 +237,7 @@ def test_a_release_of_livecodebench_goes_through(tmp_path, right, accuracy):
         (["nano", "--suite", "TINY", "--limit", "many"], "such as 4096,8192"),
         (["nano", "--suite", "TINY", "--temperature", "0"], "use -n 1"),
         (["nano", "--suite", "TINY", "judge.policy=exact"], "leave judge.policy out"),
+        (["nano", "--suite", "TINY", "judge.also=paper"], "leave judge.also out"),
         (["nano", "--suite", "TINY", "train.lr=1"], "judge and rollout only"),
         (["nano", "nano", "--suite", "TINY"], "one model at a time"),
         (["nanno", "--suite", "TINY"], "nano"),

@@ -21,7 +21,8 @@ from microcoder.config import PRESETS
 from microcoder.engines.batches import batches
 from microcoder.engines.collect import Response
 from microcoder.engines.loading import load_model
-from microcoder.engines.on_trl import SUMS, StageTrainer, alike, objective_of
+from microcoder.engines.on_trl import SUMS, StageTrainer, objective_of
+from microcoder.engines.passes import alike
 from microcoder.engines.training import quiet
 from microcoder.grpo import (
     Stage,

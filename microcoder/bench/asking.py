@@ -1,8 +1,9 @@
-"""What is asked of a model: everything that its samples depend on. A bench goes on only if all of it is the same."""
+"""What is asked: everything that samples and verdicts depend on. A bench goes on only if all of it is the same."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from .records import BenchError
 
 ENDS = 1 << 20  # bytes at either end of a file of weights that its fingerprint looks at
+VERDICTS_DEPEND_ON = (
+    "time_limit_s", "time_factor", "memory_mb", "output_mb", "reuse", "stop_at_first_failure", "sandbox",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Ask:
     limits: tuple[int, ...]  # ascending; 0: none was set
     seed: int | None
     chunk: int  # problems that are sampled with one seed
+    judge: dict[str, Any]  # its settings that verdicts depend on
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "limits": list(self.limits)}
@@ -55,14 +60,25 @@ def differences(known: dict[str, Any], asked: dict[str, Any]) -> list[str]:
     ]
 
 
+def conditions(judge: dict[str, Any]) -> dict[str, Any]:
+    """Of the options of Judge, those that verdicts depend on."""
+    return {name: judge[name] for name in VERDICTS_DEPEND_ON}
+
+
+def slug(name: str) -> str:
+    """A name as that of a folder."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+
+
 def fingerprint(path: str | Path) -> str:
     """Of a file, or of the weights in a folder: names, sizes and ends. A hub id stands for itself."""
     path = Path(path)
     if not path.exists():
         return str(path)
-    files = [path] if path.is_file() else sorted(p for p in path.iterdir() if _is_model(p))
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     digest = hashlib.sha256()
-    for file in files:
+    for file in sorted(p for p in path.iterdir() if _is_model(p)):
         size = file.stat().st_size
         with open(file, "rb") as stream:
             head = stream.read(ENDS)

@@ -8,14 +8,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from ..data.record import DataError, Record
+from ..data.record import Record
 from ..data.sources import Unreadable, humaneval, mbpp
 from ..data.sources.reading import Build, Row, attempt, text
 from ..data.sources.rows import rows
-from ..schema import Problem, SchemaError
+from ..schema import Problem
 from .records import BenchError
+from .strict import all_of
 
 HUBS = {
     "humaneval": ("openai/openai_humaneval", "openai_humaneval/test-00000-of-00001.parquet"),
@@ -27,7 +29,8 @@ MBPP_TEST = range(11, 511)
 
 def read(name: str, path: Path, unchecked: bool = False) -> list[Problem]:
     """`name` is humaneval or mbpp; `path` any file with the data set's columns."""
-    problems = _read(name, path, _humaneval if name == "humaneval" else _mbpp)
+    records = _records(name, path, _humaneval if name == "humaneval" else _mbpp)
+    problems = all_of(records, str(path), "download the file again")
     if name == "mbpp":
         problems = [problem for problem in problems if _number(problem, path) in MBPP_TEST]
     if len(problems) != COUNTS[name] and not unchecked:
@@ -39,22 +42,13 @@ def read(name: str, path: Path, unchecked: bool = False) -> list[Problem]:
     return problems
 
 
-def _read(name: str, path: Path, build: Build) -> list[Problem]:
-    found: dict[str, Problem] = {}
-    try:
-        for place, row in rows(path):
-            record = row if isinstance(row, Unreadable) else attempt(name, place, build, row)
-            if isinstance(record, Unreadable):
-                raise BenchError(f"{place}: {record.reason} ({record.detail}); download the file again")
-            problem = record.problem
-            problem.id, problem.lineage = problem.id.replace("humaneval/", "HumanEval/"), []
-            problem.check(place)
-            if problem.id in found:
-                raise BenchError(f"{place}: {problem.id} is there already, so it would count twice; take one out")
-            found[problem.id] = problem
-    except (DataError, SchemaError) as error:
-        raise BenchError(str(error)) from None
-    return list(found.values())
+def _records(name: str, path: Path, build: Build) -> Iterator[Record | Unreadable]:
+    for place, row in rows(path):
+        record = row if isinstance(row, Unreadable) else attempt(name, place, build, row)
+        if isinstance(record, Record):
+            record.problem.id = record.problem.id.replace("humaneval/", "HumanEval/")
+            record.problem.lineage = []
+        yield record
 
 
 def _humaneval(row: Row) -> Record:

@@ -20,7 +20,7 @@ from ..models.loading import end_tokens, load, load_tokenizer
 from ..prompts import messages
 from ..rollout import Completion, GraphSampler, NotCapturable, Sampler, Sampling, encode, sampler_for
 from ..schema import Problem
-from .asking import Ask
+from .asking import Ask, fingerprint
 from .records import BenchError, Sample
 
 CPU_BATCH = 64  # responses at once, where nobody asks for more: 512 of a real model would take all the memory
@@ -44,9 +44,14 @@ class LocalModel:
         known = {GraphSampler: "graph", Sampler: "transformers"}
         self.engine = known.get(type(self.sampler), "vllm")
 
-    def chunk(self, tries: int) -> int:
-        """Problems that are sampled with one seed: on a GPU a few batches, since slots stand empty only at the end."""
-        return max(1, self.batch * (BATCHES if self.engine != "transformers" else 1) // tries)
+    def ask(self, common: dict[str, Any]) -> Ask:
+        """What is asked of this model; `common` are the fields that it does not know of itself."""
+        parts = filter(None, (self.source.path, self.source.adapter))
+        weights = "+".join(fingerprint(part) for part in parts)
+        # on a GPU a chunk is a few batches, since slots stand empty only at its end
+        responses = self.batch * (BATCHES if self.engine != "transformers" else 1)
+        chunk = max(1, responses // common["tries"])
+        return Ask(model=self.source.name, weights=weights, source=self.engine, chunk=chunk, **common).check()
 
     def samples(self, ask: Ask, problems: Sequence[Problem], known: Sequence[str]) -> Iterator[Sample]:
         """What is not known yet, as each one is finished."""

@@ -14,14 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data.record import DataError
-from ..data.sources import READERS, Unreadable, detect
-from ..schema import Problem, SchemaError, nearest
+from ..data.sources import READERS, detect
+from ..schema import Problem, nearest
 from ..starter import problems
 from . import classic, livecodebench
 from .digest import problem_digest, suite_digest
 from .finding import Download, find_files, hub_file
 from .narrowing import Narrowing
 from .records import BenchError, Problems, Suite
+from .strict import all_of
 
 SUITES = ("livecodebench", "humaneval", "mbpp", "starter")
 STARTER = 100
@@ -105,8 +106,7 @@ def _name(name: str, narrow: Narrowing) -> str:
 
 
 def _file(path: str) -> list[Problem]:
-    """Every problem of a file of one's own; one that cannot be read or judged is an error."""
-    found: dict[str, Problem] = {}
+    """Every problem of a file of one's own."""
     try:
         layout = detect(path)
         if layout is None:
@@ -114,16 +114,6 @@ def _file(path: str) -> list[Problem]:
                 f'{path}: it is empty, or in no layout that is known; each line needs "id" and "tests" at least, or '
                 f"the columns of one of {', '.join(READERS)}"
             )
-        for record in READERS[layout](path):
-            if isinstance(record, Unreadable):
-                raise BenchError(
-                    f"{path}: {record.where}: {record.reason} ({record.detail}); mend the line or take it out"
-                )
-            problem = record.problem
-            problem.check(f"{path}: problem {problem.id!r}")
-            if problem.id in found:
-                raise BenchError(f"{path}: problem {problem.id!r} is there twice; give each an id of its own")
-            found[problem.id] = problem
-    except (DataError, SchemaError) as error:
+    except DataError as error:
         raise BenchError(str(error)) from None
-    return list(found.values())
+    return all_of(READERS[layout](path), path, "mend the line or take it out")

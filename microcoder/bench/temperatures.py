@@ -7,7 +7,6 @@ with and read like any other. A model is loaded once for all of its temperatures
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.disk import write_whole
-from .asking import Ask
+from .asking import slug
 from .folder import Folder
 from .local import LocalModel
 from .records import BenchError, Suite
@@ -28,20 +27,20 @@ def sweep(
     grid: Sequence[float],
     out: Path,
     suite: Suite,
-    ask: Callable[[LocalModel, float], Ask],
+    common: dict[str, Any],
     load: Callable[[str], LocalModel],
     judge: dict[str, Any],
     watch: Callable[[str], AbstractContextManager[Any]],
 ) -> str:
-    """Run what is missing, draw the figure, and return the table."""
-    folders = {name: re.sub(r"[^\w.-]+", "-", name).strip("-.") for name in models}
+    """Run what is missing, draw the figure, and return the table. `common`: what is asked of each, but for T."""
+    folders = {name: slug(name) for name in models}
     if len(set(folders.values())) < len(models):
         raise BenchError(f"two of the models have one name: {', '.join(models)}; name each checkpoint once")
     rows = []
     for name in models:
         model = load(name)
         for temperature in grid:
-            asked = ask(model, temperature)
+            asked = model.ask({**common, "temperature": temperature})
             make = partial(model.samples, asked, suite.problems)
             where, title = out / folders[name] / f"t{temperature:g}", f"{name}, T {temperature:g}"
             with Folder(where, asked) as folder, watch(title) as told:

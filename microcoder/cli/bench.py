@@ -13,11 +13,10 @@ import click
 from . import Refused
 from .bench_asking import (
     Told,
+    asked,
     config_of,
     default_folder,
     judge_options,
-    limits_of,
-    local_ask,
     local_model,
     model_and_settings,
     suite_of,
@@ -89,11 +88,12 @@ def run(words: tuple[str, ...], suite: str, form: str, **options: Any) -> int:
     """
     from ..bench.records import BenchError
     from ..judge import JudgeError
+    from ..run import RunError
 
     model, settings = model_and_settings(words)
     try:
         return _run(model, settings, suite, form, options)
-    except (BenchError, JudgeError) as error:
+    except (BenchError, JudgeError, RunError, OSError) as error:
         raise Refused(str(error)) from None
     except KeyboardInterrupt:
         click.echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
@@ -111,30 +111,21 @@ def _run(model: str, settings: list[str], suite_name: str, form: str, options: d
         raise click.UsageError("--server is for a model, --completions for a file; leave one of them out")
     config = config_of(settings)
     suite = suite_of(suite_name, options)
-    common = {
-        "suite": suite.name,
-        "digest": suite.digest,
-        "style": suite.style,
-        "tries": options["tries"] or suite.tries,
-        "temperature": suite.temperature if options["temperature"] is None else options["temperature"],
-        "top_p": config.rollout.top_p,
-        "top_k": config.rollout.top_k,
-        "limits": limits_of(options["limits"]) or suite.limits,
-        "seed": options["seed"],
-    }
+    judge = judge_options(config, suite)
+    common = asked(suite, config, judge, options)
     if completions:
         ask, make, total = _of_file(completions, suite, options["missing"], common)
     elif server:
         ask, make, total = _of_server(model, suite, options, common)
     else:
         local = local_model(model, config)
-        ask = local_ask(local, common)
+        ask = local.ask(common)
         make, total = partial(local.samples, ask, suite.problems), len(suite.problems) * ask.tries
     folder = Path(options["output"] or default_folder(model or Path(completions).stem, suite))
     with Folder(folder, ask, options["fresh"]) as kept, Told(total * len(ask.limits)) as told:
         if 0 < len(kept.samples) < total:
             told.say(f"{folder} holds {len(kept.samples)} of {total} samples; the others are made now")
-        result = run_bench(suite, kept, make, judge_options(config, suite), told)
+        result = run_bench(suite, kept, make, judge, told)
     return show_result(result, folder, form)
 
 

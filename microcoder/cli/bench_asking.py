@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ import click
 from . import Refused
 
 if TYPE_CHECKING:
-    from ..bench.asking import Ask
     from ..bench.local import LocalModel
     from ..bench.records import Suite
     from ..config import Config
@@ -45,7 +43,9 @@ def model_and_settings(words: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def is_setting(word: str) -> bool:
-    return re.fullmatch(r"[a-z_]+\.[a-z_]+=.*", word, re.DOTALL) is not None
+    from ..config import SETTING
+
+    return SETTING.fullmatch(word) is not None
 
 
 def config_of(settings: list[str]) -> Config:
@@ -54,8 +54,8 @@ def config_of(settings: list[str]) -> Config:
     for word in settings:
         if not word.startswith(("judge.", "rollout.")):
             raise Refused(f"{word}: a bench takes settings of judge and rollout only; see microcoder bench --help")
-        if word.startswith("judge.policy="):
-            raise Refused("a bench is judged under exact and robust at once; leave judge.policy out")
+        if word.startswith(("judge.policy=", "judge.also=")):
+            raise Refused(f"a bench is judged under exact and robust at once; leave {word.partition('=')[0]} out")
     try:
         return load(None, settings)
     except ConfigError as error:
@@ -66,6 +66,25 @@ def judge_options(config: Config, suite: Suite) -> dict[str, Any]:
     """The suite's time limit, unless another one was asked for."""
     own = "time_limit_s" in config.judge.model_fields_set
     return config.judge.options() | ({} if own else {"time_limit_s": suite.time_limit_s})
+
+
+def asked(suite: Suite, config: Config, judge: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """What is asked of whatever answers; `judge`: its options."""
+    from ..bench.asking import conditions
+
+    temperature = options.get("temperature")
+    return {
+        "suite": suite.name,
+        "digest": suite.digest,
+        "style": suite.style,
+        "tries": options["tries"] or suite.tries,
+        "temperature": suite.temperature if temperature is None else temperature,
+        "top_p": config.rollout.top_p,
+        "top_k": config.rollout.top_k,
+        "limits": limits_of(options["limits"]) or suite.limits,
+        "seed": options["seed"],
+        "judge": conditions(judge),
+    }
 
 
 def suite_of(name: str, options: dict[str, Any]) -> Suite:
@@ -106,24 +125,15 @@ def numbers_of(text: str) -> list[float]:
 
 
 def default_folder(model: str, suite: Suite) -> Path:
-    slug = re.sub(r"[^\w.-]+", "-", suite.name).strip("-")
+    from ..bench.asking import slug
+
     if (Path(model) / "run.json").exists():
-        return Path(model) / "bench" / slug
-    return Path("bench") / re.sub(r"[^\w.-]+", "-", model).strip("-.") / slug
+        return Path(model) / "bench" / slug(suite.name)
+    return Path("bench") / slug(model) / slug(suite.name)
 
 
 def say(text: str) -> None:
     click.echo(text, err=True)
-
-
-def local_ask(local: LocalModel, common: dict[str, Any]) -> Ask:
-    from ..bench.asking import Ask, fingerprint
-
-    weights = fingerprint(local.source.path)
-    if local.source.adapter:
-        weights += f"+{fingerprint(local.source.adapter)}"
-    chunk = local.chunk(common["tries"])
-    return Ask(model=local.source.name, weights=weights, source=local.engine, chunk=chunk, **common).check()
 
 
 class Told:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from . import Refused
 from .bench_asking import (
     Told,
+    asked,
     config_of,
     is_setting,
     judge_options,
-    limits_of,
-    local_ask,
     local_model,
     numbers_of,
     suite_of,
     suite_options,
 )
-
-if TYPE_CHECKING:
-    from ..bench.local import LocalModel
 
 
 @click.command("temperatures")
@@ -39,6 +35,7 @@ def temperatures(words: tuple[str, ...], suite: str, grid: str, output: str, **o
     from ..bench.records import BenchError
     from ..bench.temperatures import sweep
     from ..judge import JudgeError
+    from ..run import RunError
 
     models = [word for word in words if not is_setting(word)]
     settings = [word for word in words if is_setting(word)]
@@ -47,22 +44,12 @@ def temperatures(words: tuple[str, ...], suite: str, grid: str, output: str, **o
     try:
         config = config_of(settings)
         loaded = suite_of(suite, options)
-        common = {
-            "suite": loaded.name, "digest": loaded.digest, "style": loaded.style, "tries": options["tries"],
-            "top_p": config.rollout.top_p, "top_k": config.rollout.top_k,
-            "limits": (limits_of(options["limits"]) or loaded.limits)[-1:], "seed": options["seed"],
-        }  # fmt: skip
         judge = judge_options(config, loaded)
-        total = len(loaded.problems) * options["tries"]
-
-        def ask(model: LocalModel, temperature: float) -> Any:
-            return local_ask(model, {**common, "temperature": temperature})
-
-        table = sweep(
-            models, numbers_of(grid), Path(output), loaded, ask,
-            lambda name: local_model(name, config), judge, partial(Told, total),
-        )  # fmt: skip
-    except (BenchError, JudgeError) as error:
+        common = asked(loaded, config, judge, options)
+        common["limits"] = common["limits"][-1:]
+        load, watch = partial(local_model, config=config), partial(Told, len(loaded.problems) * options["tries"])
+        table = sweep(models, numbers_of(grid), Path(output), loaded, common, load, judge, watch)
+    except (BenchError, JudgeError, RunError, OSError) as error:
         raise Refused(str(error)) from None
     except KeyboardInterrupt:
         click.echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
