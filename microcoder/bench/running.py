@@ -106,6 +106,7 @@ def run(
     marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits)
     took = {
         "seconds": time.monotonic() - started,  # of this go
+        "writing_s": written - started,
         "judging_alone_s": time.monotonic() - written,
         "programs_judged": len(judging.found),
         "programs_cpu_s": sum(verdict.cpu_s for verdict in judging.found.values()),
