@@ -97,15 +97,21 @@ def test_a_pilot_that_settles_below_the_target_rules_its_temperature_out():
     )
 
 
-def test_where_no_temperature_has_enough_diversity_accuracy_decides_and_says_so():
+def test_where_no_temperature_has_enough_diversity_the_most_diverse_is_chosen_and_the_reason_says_so():
     choice = choose_temperature([LOW, MIDDLE, HIGH], 0.65)  # 0.65 does not lie above 0.65
-    assert (choice.temperature, choice.rule) == (0.6, "accuracy")
+    assert (choice.temperature, choice.rule) == (1.2, "nearest")
     assert "no temperature keeps D above D* = 0.650" in choice.reason
-    assert choice.reason.endswith("so accuracy decides: 0.400 at T = 0.6")
+    assert choice.reason.endswith("D at T = 1.2 is the nearest to it")
 
 
-def test_of_equally_accurate_temperatures_the_lower_one_is_chosen():
+def test_of_equally_diverse_temperatures_the_lower_one_is_chosen():
     assert choose_temperature([Probe(1.2, 0.1, 0.5), Probe(0.6, 0.1, 0.5)], 0.9).temperature == 0.6
+
+
+def test_without_diversity_or_a_solved_problem_the_lowest_temperature_is_chosen():
+    choice = choose_temperature([Probe(1.2, 0.3, 0.0), Probe(0.6, 0.1, 0.0)], 0.9)
+    assert choice.temperature == 0.6
+    assert choice.reason.endswith("nothing was solved at any: T = 0.6 is the lowest")
 
 
 def test_a_temperature_at_which_the_model_writes_nonsense_is_not_chosen_for_its_diversity():
@@ -113,7 +119,7 @@ def test_a_temperature_at_which_the_model_writes_nonsense_is_not_chosen_for_its_
     assert [probe.temperature for probe in viable(small)] == [0.2, 0.6]
     assert choose_temperature(small, 0.5).temperature == 0.6
     choice = choose_temperature(small, 0.8)  # only nonsense is as diverse as that
-    assert (choice.temperature, choice.rule) == (0.2, "accuracy")
+    assert (choice.temperature, choice.rule) == (0.6, "nearest")
     assert "at T = 1 accuracy is 0.006, under half of the best" in choice.reason
 
 

@@ -7,7 +7,8 @@ Where we differ from the paper, which gives no rule:
    below it: the paper's failures are runs that begin below the value that others converge to.
 3. A temperature at which less than half as many programs are right as at the best one is no choice: a small model
    writes nonsense there, which is diverse, and earns no rewards to learn from.
-4. If there is none, accuracy decides, and the reason says so.
+4. If there is none, the one of those left that comes nearest to D* from below, which is the most diverse; where
+   nothing was solved at any temperature, the lowest. The reason says so.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def viable(probes: Sequence[Probe]) -> list[Probe]:
 
 class Choice(NamedTuple):
     temperature: float
-    rule: Literal["diversity", "accuracy"]
+    rule: Literal["diversity", "nearest"]
     reason: str  # a sentence with the numbers, for the log
 
 
 def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
-    """The lowest viable temperature that keeps D above the target D*; failing that, the most accurate one."""
+    """The lowest viable temperature that keeps D above the target D*; failing that, the most diverse viable one."""
     if not probes:
         raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
     refused = []
@@ -75,9 +76,9 @@ def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
                 + settles
             )
             return Choice(probe.temperature, "diversity", reason)
-    best = min(probes, key=lambda p: (-p.accuracy, p.temperature))
-    reason = (
-        f"no temperature keeps D above D* = {target:.3f} ({'; '.join(refused)}), so accuracy decides: "
-        f"{best.accuracy:.3f} at T = {best.temperature:g}"
-    )
-    return Choice(best.temperature, "accuracy", reason)
+    none = f"no temperature keeps D above D* = {target:.3f} ({'; '.join(refused)})"
+    if not any(probe.accuracy for probe in probes):
+        lowest = min(probe.temperature for probe in probes)
+        return Choice(lowest, "nearest", f"{none}, and nothing was solved at any: T = {lowest:g} is the lowest")
+    best = max(able, key=lambda p: (p.diversity, -p.temperature))
+    return Choice(best.temperature, "nearest", f"{none}; D at T = {best.temperature:g} is the nearest to it")
