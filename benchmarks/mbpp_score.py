@@ -6,9 +6,10 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from mbpp_processes import Job, side_by_side, tail
 from mbpp_results import UNTRAINED, read_score, score_file, score_words, trained
 from mbpp_train import ARMS
+
+from microcoder.study.processes import Job, side_by_side, tail
 
 SCRIPT = Path(__file__).with_name("mbpp.py")
 

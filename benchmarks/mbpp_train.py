@@ -8,9 +8,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from mbpp_processes import Job, side_by_side, tail
-
 from microcoder.config import load, to_toml
+from microcoder.study.processes import Job, side_by_side, tail
 
 COMMON = [
     "model.name=smollm2-135m",

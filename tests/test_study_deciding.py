@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
+import tomllib
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcoder.study.claims import Claim, ClaimTest, StudyError, load_claims
+from microcoder.study.claims import Claim, ClaimTest, read_claims
 from microcoder.study.deciding import decide, p_values, surviving
 from microcoder.study.effects import paired, trend
+from microcoder.study.strict import StudyError
 from microcoder.study.student import quantile, tail
 
 FILE = """
 [[claims]]
 number = 30
-aspect = "truncation"
 text = "Masking some truncated responses ends higher than masking none."
-study = "truncation"
 [[claims.tests]]
 statistic = "last(test_accuracy)"
 of = "conditional"
@@ -32,6 +32,7 @@ over = ["none", "mask-10", "all"]
 expect = "more"
 by = 0
 """
+ARMS = ("conditional", "none", "mask-10", "all")
 
 
 # Student's t distribution
@@ -130,10 +131,14 @@ def test_one_seed_has_no_interval_and_no_seed_no_estimate():
 # Claims
 
 
-def test_claims_are_read_from_a_file(tmp_path):
-    (tmp_path / "claims.toml").write_text(FILE)
-    (claim,) = load_claims(tmp_path / "claims.toml")
-    assert (claim.number, claim.aspect, claim.study) == (30, "truncation", "truncation")
+def read(text):
+    return read_claims(tomllib.loads(text), "truncation", ARMS, "truncation.toml")
+
+
+def test_claims_are_read_from_the_file_of_their_study():
+    (claim,) = read(FILE)
+    assert (claim.number, claim.study) == (30, "truncation")
+    assert claim.text == "Masking some truncated responses ends higher than masking none."
     assert claim.tests == (
         ClaimTest("last(test_accuracy)", "more", 0.02, of="conditional", against="none"),
         ClaimTest("growth(length_mean)", "more", 0.0, over=("none", "mask-10", "all")),
@@ -144,14 +149,16 @@ def test_claims_are_read_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("study =", "sutdy =", "claim 30: unknown key 'sutdy'; did you mean 'study'?"),
+        ("text =", "txet =", "claim 30: unknown key 'txet'; did you mean 'text'?"),
         ("against =", "agianst =", "claim 30, test 1: unknown key 'agianst'; did you mean 'against'?"),
-        ("[[claims]]", "colour = 1\n[[claims]]", "unknown key 'colour'; known are claims"),
+        ("number = 30", 'number = 30\nstudy = "batch"', "claim 30: unknown key 'study'; known are number, text, tests"),
         ("number = 30", "number = true", "claim True: number is True; it must be a whole number"),
         ("number = 30", "", "claim at place 1: number is None"),
-        ('"truncation"\ntext', '"trunctation"\ntext', "aspect is 'trunctation'; did you mean 'truncation'?"),
-        ('study = "truncation"', "", "study is missing"),
-        ('study = "truncation"', 'study = ""', "study is ''; write it as text"),
+        ('text = "Masking some truncated responses ends higher than masking none."', "", "text is missing"),
+        ('"Masking some truncated responses ends higher than masking none."', '" "', "text is ' '; write it as text"),
+        ('of = "conditional"', 'of = "condition"', "test 1: the study has no arm 'condition'; did you mean"),
+        ('against = "none"', 'against = "x"', "test 1: the study has no arm 'x'; there are conditional, none, mask-10"),
+        ('over = ["none", "mask-10", "all"]', 'over = ["none", "mask-1"]', "no arm 'mask-1'; did you mean 'mask-10'?"),
         ('"last(test_accuracy)"', '"lsat(test_accuracy)"', "claim 30, test 1: the statistic 'lsat(test_accuracy)'"),
         ('expect = "more"\nby = 0.02', 'expect = "higher"\nby = 0.02', "it must be one of more, less, same"),
         ("by = 0.02", "", "by is None"),
@@ -169,28 +176,24 @@ def test_claims_are_read_from_a_file(tmp_path):
         (FILE, FILE + FILE, "claim 30 occurs twice"),
         (FILE[FILE.index("[[claims.tests]]") :], "", "write [[claims.tests]]"),
         (FILE, "claims = 3", "write [[claims]]"),
-        (FILE, "claims = [", "is not TOML"),
     ],
 )
-def test_a_claim_that_cannot_be_used_names_its_file_its_number_and_the_remedy(tmp_path, old, new, words):
+def test_a_claim_that_cannot_be_used_names_its_file_its_number_and_the_remedy(old, new, words):
     assert FILE.count(old) == 1
-    path = tmp_path / "claims.toml"
-    path.write_text(FILE.replace(old, new))
     with pytest.raises(StudyError) as error:
-        load_claims(path)
-    assert str(error.value).startswith(str(path)) and words in str(error.value)
+        read(FILE.replace(old, new))
+    assert str(error.value).startswith("truncation.toml: ") and words in str(error.value)
 
 
-def test_a_missing_file_of_claims_is_named(tmp_path):
-    with pytest.raises(StudyError, match=r"cannot read .*none\.toml: No such file"):
-        load_claims(tmp_path / "none.toml")
+def test_a_study_may_claim_nothing():
+    assert read("title = 'nothing'") == ()
 
 
 # Deciding
 
 
 def claim(*tests, number=1, study="s"):
-    return Claim(number, "batch", "text", study, tests)
+    return Claim(number, "text", study, tests)
 
 
 def expecting(expect, by, **arms):

@@ -1,14 +1,32 @@
 """The paper's insights as claims: each with an experiment, a figure and a verdict.
 
+What is compared, and what is claimed of it:
+    strict.py      TOML that is read strictly
+    claims.py      what is expected of which arms, and how much of it counts
+    arms.py        an arm at a scale: the settings that make it; scales.toml
+    plan.py        a study's file: its arms and its claims; studies/*.toml
+    runs.py        arms with seeds -> runs, each made once
+
+Making the runs:
+    processes.py   commands side by side
+    running.py     the runs of studies, side by side; after a kill the same command goes on
+    formats.py     problems whose answers are written in varied formats
+    judging.py     what each judging policy gets wrong on a run's programs
+
+Deciding:
     measures.py    a run's metrics -> one number: last(test_accuracy), growth(length_mean)
     student.py     Student's t distribution
     effects.py     the numbers of arms, seed by seed -> an effect with its interval
-    claims.py      a file of claims: what is expected of which arms, and how much of it counts
     deciding.py    effects -> supported, contradicted, undecided, not run
+
+Showing:
+    gathering.py   a folder of studies -> the metrics of every finished run, by arm and seed
+    results.py     what a report says of them; asked.py: three tables that the paper's readers asked for
     curves.py      what a figure shows: means over seeds, evaluations, stages
     panels.py      one metric's panel, or the bars of a step's time
-    figures.py     the page of a study
-    forest.py      the effects of all claims on one page
-
-There is no command yet that runs a study.
+    figures.py     the page of a study; forest.py: the effects of all claims; drawing.py: all of a report's
+    words.py       numbers as people read them; markdown.py: pieces of a page
+    page.py        the report as a page; page_run.py, page_study.py, page_asked.py: its parts
+    records.py     the report as numbers
+    report.py      all of it, written
 """

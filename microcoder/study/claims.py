@@ -1,16 +1,14 @@
-"""Claims as data: what the paper concludes, and the tests that would show it. A file of them is read strictly.
+"""Claims as data: what the paper concludes, and the tests that would show it, in the file of the study that decides it.
 
     [[claims]]
-    number = 30
-    aspect = "truncation"
+    number = 30               # of the paper's insight; a study of your own may count as it likes
     text = "..."
-    study = "truncation"
     [[claims.tests]]
     statistic = "last(test_accuracy)"
-    of = "conditional"        # an arm of the study,
+    of = "mask-20"            # an arm of the study,
     against = "none"          # and another one, paired by seed; left out: against 0
     expect = "more"           # more | less | same
-    by = 0.02                 # at least so much more (less); the same within so much
+    by = 0.02                 # at least so much more (less); the same within so much. Shares: 0.02 is two points
     [[claims.tests]]
     statistic = "growth(length_mean)"
     over = ["none", "mask-10", "all"]  # instead of the two: the slope over these arms, in this order
@@ -22,20 +20,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ..schema import nearest
 from .measures import parse
+from .strict import StudyError, among, one_of, only, tables, text
 
-ASPECTS = ("evaluator", "temperature", "data", "context", "truncation", "batch", "kl_clip")
 EXPECTATIONS = ("more", "less", "same")
-
-
-class StudyError(ValueError):
-    """A study or a claim that cannot be used; the message says where, why, and what would work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,49 +51,44 @@ class Claim:
     """A conclusion of the paper; it holds if all of its tests do."""
 
     number: int
-    aspect: str
     text: str
-    study: str
+    study: str  # the paper's aspect, where the study is ours
     tests: tuple[ClaimTest, ...]
 
 
-def load_claims(path: str | Path) -> list[Claim]:
-    """The claims of a TOML file, in its order."""
-    try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise StudyError(f"{path} is not TOML: {error}") from None
-    _only(data, ("claims",), str(path))
+def read_claims(data: dict[str, Any], study: str, arms: Collection[str], where: str) -> tuple[Claim, ...]:
+    """The claims of a study's parsed file, in its order; none where it makes none."""
     claims: list[Claim] = []
-    for place, record in enumerate(_tables(data, "claims", str(path)), 1):
-        claim = _claim(record, f"{path}: claim {record.get('number', f'at place {place}')}")
+    for place, record in enumerate(tables(data, "claims", where) if "claims" in data else [], 1):
+        claim = _claim(record, study, arms, f"{where}: claim {record.get('number', f'at place {place}')}")
         if claim.number in [other.number for other in claims]:
-            raise StudyError(f"{path}: claim {claim.number} occurs twice; give each claim a number of its own")
+            raise StudyError(f"{where}: claim {claim.number} occurs twice; give each claim a number of its own")
         claims.append(claim)
-    return claims
+    return tuple(claims)
 
 
-def _claim(record: dict[str, Any], where: str) -> Claim:
-    _only(record, [field.name for field in dataclasses.fields(Claim)], where)
+def _claim(record: dict[str, Any], study: str, arms: Collection[str], where: str) -> Claim:
+    only(record, ("number", "text", "tests"), where)
     number: Any = record.get("number")
     if type(number) is not int or number < 1:
         raise StudyError(f"{where}: number is {number!r}; it must be a whole number from 1 on, such as number = 30")
-    _text(record, ("aspect", "text", "study"), where)
-    _one_of(record, "aspect", ASPECTS, where)
-    tests = [_test(test, f"{where}, test {n}") for n, test in enumerate(_tables(record, "tests", where), 1)]
-    return Claim(number, record["aspect"], record["text"], record["study"], tuple(tests))
+    text(record, ("text",), where)
+    tests = []
+    for n, each in enumerate(tables(record, "tests", where, "claims."), 1):
+        tests.append(_test(each, f"{where}, test {n}"))
+        for unknown in set(tests[-1].arms) - set(arms):
+            raise StudyError(f"{where}, test {n}: the study has no arm {unknown!r}{among(unknown, arms)}")
+    return Claim(number, record["text"], study, tuple(tests))
 
 
 def _test(record: dict[str, Any], where: str) -> ClaimTest:
-    _only(record, [field.name for field in dataclasses.fields(ClaimTest)], where)
-    _text(record, ("statistic", "expect", *(name for name in ("of", "against") if name in record)), where)
+    only(record, [field.name for field in dataclasses.fields(ClaimTest)], where)
+    text(record, ("statistic", "expect", *(name for name in ("of", "against") if name in record)), where)
     try:
         parse(record["statistic"])
     except ValueError as error:
         raise StudyError(f"{where}: {error}") from None
-    _one_of(record, "expect", EXPECTATIONS, where)
+    one_of(record, "expect", EXPECTATIONS, where)
     by: Any = record.get("by")
     if type(by) not in (int, float) or not 0 <= by < math.inf:
         raise StudyError(f"{where}: by is {by!r}; it must be a number from 0 on, the size that counts: by = 0.02")
@@ -122,30 +109,3 @@ def _test(record: dict[str, Any], where: str) -> ClaimTest:
     if len(set(over)) < len(over):
         raise StudyError(f"{where}: over names an arm twice; a trend passes each arm once")
     return ClaimTest(**{**record, "by": float(by), "over": tuple(over)})
-
-
-def _only(record: dict[str, Any], known: Any, where: str) -> None:
-    for key in record:
-        if key not in known:
-            raise StudyError(f"{where}: unknown key {key!r}{nearest(key, known) or '; known are ' + ', '.join(known)}")
-
-
-def _text(record: dict[str, Any], names: Any, where: str) -> None:
-    for name in names:
-        if not isinstance(record.get(name), str) or not record[name].strip():
-            found = f"is {record[name]!r}" if name in record else "is missing"
-            raise StudyError(f'{where}: {name} {found}; write it as text: {name} = "..."')
-
-
-def _one_of(record: dict[str, Any], name: str, known: tuple[str, ...], where: str) -> None:
-    if record[name] not in known:
-        hint = nearest(record[name], known)
-        raise StudyError(f"{where}: {name} is {record[name]!r}{hint or '; it must be one of ' + ', '.join(known)}")
-
-
-def _tables(record: dict[str, Any], name: str, where: str) -> list[dict[str, Any]]:
-    tables = record.get(name)
-    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        above = "claims." if name == "tests" else ""
-        raise StudyError(f"{where}: there is no table of {name}; write [[{above}{name}]] and its keys below it")
-    return tables

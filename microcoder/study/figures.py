@@ -8,7 +8,9 @@ Differs from the paper's figures:
 
 from __future__ import annotations
 
+import io
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,13 +25,14 @@ from .panels import LOOKS, TITLES, draw_metric, draw_time
 PANELS = tuple(TITLES)
 WIDTH = 7.6  # inches
 LINE = 112  # characters of a legend's line
+HASHED = re.compile(r'(?<=id=")[a-z][0-9a-f]{10}(?=")|(?<=#)[a-z][0-9a-f]{10}(?=["\)])')  # names in an SVG, and uses
 FIGURE_STYLE = {**STYLE, "axes.titlepad": 6, "legend.fontsize": 8, "hatch.linewidth": 0.7}
 
 
 def draw(
     study_title: str, figure: int, arms: Sequence[ArmCurves], path: str | Path, panels: Sequence[str] = PANELS
 ) -> None:
-    """Draw the arms into `path` + ".png" and `path` + ".svg"; `figure` is the number of the paper's.
+    """Draw the arms into `path` + ".png" and `path` + ".svg"; `figure` is the number of the paper's, or 0.
 
     A panel is "time" or a metric; a metric of evaluations (test_...) gets a marker and whiskers at each.
     """
@@ -50,7 +53,8 @@ def draw(
             _draw_metrics(parts[0], metrics, columns, arms)
         if "time" in panels:
             draw_time(parts[-1].subplots(), arms)  # in a part of its own: the labels beside the bars narrow no panel
-        page.suptitle(f"{study_title} (the paper's figure {figure})", fontsize=10, x=0.01, ha="left", parse_math=False)
+        title = f"{study_title} (the paper's figure {figure})" if figure else study_title
+        page.suptitle(title, fontsize=10, x=0.01, ha="left", parse_math=False)
         lines = _legend(matplotlib, page, arms, metrics) if metrics else 0
         page.set_size_inches(WIDTH, 0.3 + sum(heights) + 0.17 * lines)
         save(page, path)
@@ -58,10 +62,19 @@ def draw(
 
 def save(page: Any, path: str | Path) -> None:
     """Write a figure as .png and as .svg, the same bytes for the same figure."""
-    for end, metadata in ((".png", {}), (".svg", {"Date": None})):
-        file = Path(f"{path}{end}")  # not with_suffix: a name such as T-0.6 has a dot of its own
-        with writing(file):
-            page.savefig(file, dpi=200, metadata=metadata)
+    picture, drawing = (Path(f"{path}{end}") for end in (".png", ".svg"))  # not with_suffix: T-0.6 has a dot of its own
+    with writing(picture):
+        page.savefig(picture, dpi=200)
+    text = io.StringIO()
+    page.savefig(text, format="svg", metadata={"Date": None})
+    with writing(drawing):
+        drawing.write_text(_in_order(text.getvalue()), encoding="utf-8")
+
+
+def _in_order(svg: str) -> str:
+    """Clips are named by a hash of where they lie, which the layout's solver knows but for a last bit: count them."""
+    names: dict[str, str] = {}
+    return HASHED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}{len(names)}"), svg)
 
 
 def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequence[ArmCurves]) -> None:

@@ -22,13 +22,15 @@ from collections.abc import Callable
 import numpy as np
 
 from ..run.series import Metrics, Series, series, smooth, stages
-from ..schema import nearest
+from ..schema import POLICIES, nearest
 
 METRICS = (  # what a run records that is a number and may be claimed something about
     "reward", "accuracy", "length_mean", "length_max", "length_finished", "truncated_share", "repeated_share",
     "masked_share", "no_signal_share", "no_code_share", "diversity", "entropy", "clip_low", "clip_high", "kl", "loss",
     "grad_norm", "temperature", "tokens", "tokens_per_s", "generation_s", "judging_s", "update_s", "other_s", "step_s",
-    "test_accuracy", "test_pass_at_k", "test_length", "test_truncated_share", "test_diversity",
+    "accuracy_also", "test_accuracy", "test_accuracy_also", "test_pass_at_k", "test_length", "test_truncated_share",
+    "test_diversity",
+    *(f"{policy}_{what}" for policy in POLICIES for what in ("refused", "accepted", "mistaken")),  # by judging.py
 )  # fmt: skip
 TERM = re.compile(r"\s*([+-]?)\s*(\w+)\s*\(\s*(\w+)\s*\)\s*")
 

@@ -34,7 +34,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#882255", "marker": "<", "dashes": (1.2, 3)},
     {"color": "#6E6E6E", "marker": "*", "dashes": (9, 1.5, 3, 1.5)},
 )
-HATCHES = ("", "/////", ".....", "")  # of the phases, for print without colours
+HATCHES = ("", "/" * 5, "\\" * 5, "")  # of the phases, for print without colours
 
 
 def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves]) -> None:

@@ -1,0 +1,109 @@
+"""`microcoder study`: the paper's claims as controlled studies. What there is, the runs, the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import Refused
+from .settings import complete_setting
+from .study_ls import ls
+from .study_report import report
+
+if TYPE_CHECKING:
+    from ..study.plan import Scale, Study
+
+
+@click.group("study")
+def command() -> None:
+    """Run the paper's claims as controlled studies, and decide them."""
+
+
+@command.command("run")
+@click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_setting)
+@click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Runs of each arm; else as the scale says.")
+@click.option("--out", default="studies-out", show_default=True, type=click.Path(), help="The folder for everything.")
+@click.option("--together", type=click.IntRange(min=1), help="Runs side by side; else as the scale says.")
+@click.option("--stop-after", type=click.FloatRange(min=0), default=float("inf"), help="Seconds until it stops.")
+@click.option("--dry-run", is_flag=True, help="Print the runs, and make none.")
+def run(
+    words: tuple[str, ...],
+    scale_name: str,
+    seeds: int | None,
+    out: str,
+    together: int | None,
+    stop_after: float,
+    dry_run: bool,
+) -> int:
+    """Make the runs of some studies.
+
+    NAME is one of `microcoder study ls`, all, or a file of your own. Each arm is run once with each seed, side by side
+    with others. What is finished stays: after a stop or a kill the same command goes on. Settings are those of
+    `microcoder train`; those that a study sets itself win.
+    """
+    from ..config import usable_cores
+    from ..judge import JudgeError
+    from ..run import RunError
+    from ..study.running import run_studies
+    from ..study.strict import StudyError
+
+    try:
+        scale, studies = _chosen(words, scale_name)
+        folder, numbers = Path(out) / scale.name, range(seeds or scale.seeds)
+        if dry_run:
+            return _dry_run(studies, numbers, folder)
+        together = together or scale.together or usable_cores()
+        made = run_studies(studies, numbers, folder, together, stop_after, click.echo)
+    except (StudyError, RunError, JudgeError, OSError) as error:
+        raise Refused(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("\nstopped; what is finished stays, and the same command goes on from there", err=True)
+        return 130
+    for what, names in (("failed", made.failed), ("not finished", made.left)):
+        if names:
+            click.echo(f"{len(names)} {what}: {', '.join(names)}; the same command tries again")
+    click.echo(f"{len(made.finished)} runs finished in {folder}; what they say: microcoder study report {out}")
+    return 1 if made.failed else 0
+
+
+def _chosen(words: tuple[str, ...], scale_name: str) -> tuple[Scale, list[Study]]:
+    """The scale and the studies that are named, with the settings given."""
+    from ..config import SETTING
+    from ..study.arms import configured
+    from ..study.plan import ORDER, find_scale, find_study, load_study
+    from ..study.strict import StudyError
+
+    extra = [word for word in words if SETTING.fullmatch(word)]
+    names = [name for word in words if word not in extra for name in (ORDER if word == "all" else (word,))]
+    if not names:
+        raise StudyError(f"name a study: {', '.join(ORDER)}, all of them by `all`, or a file of your own")
+    scale = find_scale(scale_name)
+    configured(extra, "on the command line")
+    given = {setting.partition("=")[0] for setting in extra}
+    if missing := [need for need in scale.needs if need not in given]:
+        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {missing[0]}=FILE")
+    return scale, [load_study(find_study(name), scale, extra) for name in dict.fromkeys(names)]
+
+
+def _dry_run(studies: list[Study], seeds: range, folder: Path) -> int:
+    from ..study.running import finished, planned
+    from ..study.runs import shared
+
+    runs, where = planned(studies, seeds, folder)
+    states = {}
+    for each in runs:
+        path = folder / "runs" / each.name
+        states[each.name] = "finished" if finished(path) else "begun" if path.exists() else "to be made"
+        click.echo(f"  {each.name:<40} {states[each.name]}")
+    for line in shared(where):
+        click.echo(line)
+    counts = {state: list(states.values()).count(state) for state in dict.fromkeys(states.values())}
+    click.echo(f"{len(runs)} runs in {folder}: {', '.join(f'{count} {state}' for state, count in counts.items())}")
+    return 0
+
+
+command.add_command(ls)
+command.add_command(report)

@@ -1,0 +1,112 @@
+"""`microcoder study ls`: the studies, and the claims with what decides them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import Refused
+
+if TYPE_CHECKING:
+    from ..study.claims import Claim
+    from ..study.plan import Scale, Study
+
+Verdicts = dict[tuple[str, int], str]  # of a study's claim
+
+
+@click.command("ls")
+@click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
+@click.option("--out", type=click.Path(), help="Where studies were run and reported: verdicts are shown too.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def ls(scale_name: str, out: str | None, as_json: bool) -> None:
+    """List the studies and the 34 claims.
+
+    Each claim stands with what decides it: a statistic of runs, the arms that are compared, and what is expected.
+    """
+    from ..study.plan import ORDER, find_scale, find_study, load_study
+    from ..study.runs import plan
+    from ..study.strict import StudyError
+
+    try:
+        scale = find_scale(scale_name)
+        studies = [load_study(find_study(name), scale) for name in ORDER]
+        verdicts = _verdicts(Path(out) / "report.json", scale.name) if out else {}
+    except StudyError as error:
+        raise Refused(str(error)) from None
+    runs = len(plan(studies, range(scale.seeds))[0])
+    if as_json:
+        click.echo(json.dumps(_record(scale, studies, runs, verdicts), indent=1))
+        return
+    click.echo(_table(scale, studies, runs))
+    for study in studies:
+        if study.claims:
+            click.echo(f"\n{study.name}: {study.title} (figure {study.figure})")
+        for claim in study.claims:
+            click.echo(_claim(claim, verdicts))
+    click.echo("\nto make the runs of one: microcoder study run truncation; how many that are: --dry-run")
+
+
+def _table(scale: Scale, studies: list[Study], runs: int) -> str:
+    from ..bench.layout import Table, aligned
+
+    rows: list[tuple[str, ...]] = [
+        (study.name, study.title, str(len(study.arms)), str(len(study.arms) * scale.seeds), _numbers(study))
+        for study in studies
+    ]
+    totals = (sum(len(study.arms) for study in studies), runs, sum(len(study.claims) for study in studies))
+    rows.append(("all", "arms with the same settings share their runs", *map(str, totals)))
+    title = f"{scale.name}: {scale.about}; {scale.seeds} seeds"
+    return aligned(Table(title, ("study", "", "arms", "runs", "claims"), rows, words=2))
+
+
+def _numbers(study: Study) -> str:
+    numbers = [claim.number for claim in study.claims]
+    return f"{min(numbers)}-{max(numbers)}" if numbers else ""
+
+
+def _claim(claim: Claim, verdicts: Verdicts) -> str:
+    from ..study.words import comparison, expected_words
+
+    verdict = verdicts.get((claim.study, claim.number), "")
+    head = f"{claim.text} [{verdict}]" if verdict else claim.text
+    tests = [f"{comparison(test)}: {expected_words(test)}".replace("`", "") for test in claim.tests]
+    wrapped = [textwrap.fill(test, 112, initial_indent=" " * 6, subsequent_indent=" " * 8) for test in tests]
+    return "\n".join([f"{claim.number:4}  {head}", *wrapped])
+
+
+def _record(scale: Scale, studies: list[Study], runs: int, verdicts: Verdicts) -> dict[str, Any]:
+    def claim(each: Claim) -> dict[str, Any]:
+        verdict = verdicts.get((each.study, each.number))
+        return dataclasses.asdict(each) | ({"verdict": verdict} if verdict else {})
+
+    found = {
+        study.name: {
+            "title": study.title,
+            "figure": study.figure,
+            "about": study.about,
+            "arms": {arm.name: arm.label for arm in study.arms},
+            "runs": len(study.arms) * scale.seeds,
+            "claims": [claim(each) for each in study.claims],
+        }
+        for study in studies
+    }
+    return {"scale": scale.name, "about": scale.about, "seeds": scale.seeds, "runs": runs, "studies": found}
+
+
+def _verdicts(path: Path, scale: str) -> Verdicts:
+    """What the report says at this scale; nothing where there is none yet."""
+    from ..study.strict import StudyError
+
+    try:
+        found = json.loads(path.read_bytes())["scales"].get(scale, {}).get("claims", [])
+        return {(claim["study"], claim["number"]): claim["verdict"] for claim in found}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = f"write it again: microcoder study report {path.parent}"
+        raise StudyError(f"cannot read {path}: {error}; {remedy}") from None

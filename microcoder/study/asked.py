@@ -1,0 +1,96 @@
+"""Three tables that readers of the paper asked for, each from the runs of one study, or none where it was not run.
+
+1. The truncation mask, condition by condition: every arm beside the paper's choice and beside no mask.
+2. T(D) beside every fixed temperature, and what it chose.
+3. What each judging policy gets wrong: right programs that it refuses, wrong ones that it accepts. Programs of a run
+   resemble each other, so that these intervals (Wilson's) are narrower than those of new runs would be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..schema import POLICIES
+from .effects import paired
+from .gathering import ArmRuns, ScaleRuns
+from .results import arm_row
+
+AFTER = "last(test_accuracy)"
+CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the others are held against
+Z = 1.959963984540054  # of the normal distribution, for an interval of 95%
+
+
+def mask_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
+    """Arms of the truncation study, each with its row and its paired differences of held-out accuracy."""
+    arms = _arms(scale, "truncation")
+    base = {name: arms[name].values(AFTER) for name in (CHOICE, NOTHING) if name in arms}
+    rows = []
+    for arm in arms.values():
+        others = {name: paired(arm.values(AFTER), values) for name, values in base.items() if name != arm.name}
+        rows.append({"arm": arm.name, "label": arm.label, **arm_row(arm), "against": others})
+    return rows
+
+
+def by_diversity(scale: ScaleRuns) -> dict[str, Any]:
+    """T(D)'s accuracy, what it chose in each seed ([first step, temperature], ...), and what it gains over others.
+
+    The others are the arms of the temperature study with one temperature from end to end, tested as T(D) is.
+    """
+    arms = _arms(scale, "temperature")
+    arm = next((arm for arm in arms.values() if _setting(arm, "grpo", "temperature") == "auto"), None)
+    if arm is None:
+        return {}
+    own, rows = arm.values(AFTER), []
+    for other in arms.values():
+        fixed = other.name != arm.name and not _setting(other, "train", "stages")
+        if fixed and _setting(other, "train", "eval_temperature") == _setting(arm, "train", "eval_temperature"):
+            values = other.values(AFTER)
+            named = {"arm": other.name, "label": other.label, "accuracy_after": paired(values)}
+            rows.append({**named, "gain": paired(own, values)})
+    chosen = {
+        seed: [[stage["first_step"], stage["temperature"]] for stage in run.info.get("stages", [])]
+        for seed, run in arm.runs.items()
+    }
+    return {"arm": arm.name, "accuracy_after": paired(own), "chosen": chosen, "against": rows}
+
+
+def policy_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
+    """The mistakes of each policy on the programs of all runs that were judged for it, and on those of each arm."""
+    groups = {"all arms": [run.judged for run in scale.runs.values() if run.judged.get("programs")]}
+    for study in scale.studies.values():
+        for arm in study.arms.values():
+            groups[arm.label] = [run.judged for run in arm.runs.values() if run.judged.get("programs")]
+    return [_mistakes(policy, group, runs) for policy in POLICIES for group, runs in groups.items() if runs]
+
+
+def _mistakes(policy: str, group: str, runs: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """Each mistake: how many programs, of how many, and the interval of the share."""
+    programs, right, refused, accepted = (
+        int(sum(run[name] for run in runs))
+        for name in ("programs", "right", f"{policy}_right_refused", f"{policy}_wrong_accepted")
+    )
+    counts = {"right_refused": (refused, right), "wrong_accepted": (accepted, programs - right)}
+    found = {name: {"count": count, "of": of, "interval": wilson(count, of)} for name, (count, of) in counts.items()}
+    return {"policy": policy, "programs_of": group, **found}
+
+
+def wilson(count: int, of: int) -> tuple[float, float] | None:
+    """The 95% interval of a share; of nothing there is none."""
+    if not of:
+        return None
+    share, weight = count / of, Z * Z / of
+    centre = (share + weight / 2) / (1 + weight)
+    reach = math.sqrt(weight * (share * (1 - share) + weight / 4)) / (1 + weight)
+    return max(0.0, centre - reach), min(1.0, centre + reach)
+
+
+def _arms(scale: ScaleRuns, study: str) -> dict[str, ArmRuns]:
+    found = scale.studies[study].arms if study in scale.studies else {}
+    return {name: arm for name, arm in found.items() if arm.runs}
+
+
+def _setting(arm: ArmRuns, section: str, key: str) -> Any:
+    """As in the first of its runs."""
+    return next(iter(arm.runs.values())).config.get(section, {}).get(key)

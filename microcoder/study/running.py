@@ -1,0 +1,151 @@
+"""The runs of studies, side by side: what is finished stays, what was begun goes on.
+
+    OUT/SCALE/plan.json                {"truncation/none/0": "context.medium.0"}: the run of each study, arm and seed
+    OUT/SCALE/studies/truncation.toml  the studies' files, so that a report needs nothing else
+    OUT/SCALE/runs/context.medium.0/   run directories of `microcoder train`
+    OUT/SCALE/logs/context.medium.0.log
+    OUT/SCALE/varied.jsonl             problems with answers in varied formats, where a study trains on them
+    OUT/SCALE/judged/                  what was measured of a run besides (judging.py)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..config import ConfigError, load
+from ..run import lock
+from ..run.disk import write_whole
+from .formats import PLACE, write_varied
+from .judging import judge_runs
+from .plan import Study
+from .processes import Job, side_by_side, tail
+from .runs import Identity, Place, Planned, filled, identify, plan, shared
+from .strict import StudyError
+from .words import duration
+
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """The names of the runs, by what became of them."""
+
+    finished: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)  # stopped, or never begun
+
+
+def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[list[Planned], dict[Place, str]]:
+    """The runs that the studies take; `out` is the folder of the scale, and what lies there is counted on."""
+    there: dict[str, Identity] = {}
+    for path in sorted(out.glob("runs/*/config.toml")):
+        try:
+            there[path.parent.name] = identify(load(path))
+        except ConfigError as error:
+            raise StudyError(f"{error}; name another folder with --out, or remove {path.parent}") from None
+    return plan(studies, seeds, there)
+
+
+def run_studies(
+    studies: Sequence[Study], seeds: Sequence[int], out: Path, together: int, stop_after: float, tell: Tell
+) -> Outcome:
+    """Make the runs that are missing. `tell` is given a line as each one ends."""
+    out = out.resolve()  # it becomes part of settings, and the same folder may be named in many ways
+    deadline = time.monotonic() + stop_after
+    runs, where = planned(studies, seeds, out)
+    (out / "studies").mkdir(parents=True, exist_ok=True)
+    held = lock.take(out, "name another folder with --out")
+    try:
+        _remember(out / "plan.json", where)
+        for study in studies:
+            write_whole(out / "studies" / f"{study.name}.toml", study.path.read_bytes())
+        data = [load(None, list(run.settings)).data for run in runs]
+        if sizes := [each.train_size for each in data if each.train == PLACE]:
+            write_varied(out / "varied.jsonl", max(sizes))
+        for line in shared(where):
+            tell(line)
+        outcome = Outcome([run.name for run in runs if finished(out / "runs" / run.name)])
+        todo = [run for run in runs if run.name not in outcome.finished]
+        tell(f"{len(todo)} runs to make, {len(outcome.finished)} finished before; {together} at a time")
+        _make(todo, out, together, deadline, tell, outcome)
+        _measure([run for run in runs if run.name in outcome.finished], out, deadline, tell)
+    finally:
+        lock.release(held)
+    return outcome
+
+
+def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: Outcome) -> None:
+    """Run after run; those that begin with the weights of another come when that one is finished."""
+    times: list[float] = []
+
+    def ended(job: Job, status: int, seconds: float) -> None:
+        times.append(seconds)
+        if status or not finished(out / "runs" / job.name):
+            outcome.failed.append(job.name)
+            tell(f"{job.name}: failed with exit status {status}; the end of {job.log}:\n{tail(job.log)}")
+            return
+        _slim(out / "runs" / job.name)
+        outcome.finished.append(job.name)
+        left = len(todo) - len(times)
+        ahead = f"{left} left, about {duration(left * sum(times) / len(times) / together)}" if left else "the last one"
+        tell(f"{job.name}: {seconds:.0f} s, {_gain(out / 'runs' / job.name)}; {ahead}")
+
+    waiting = todo
+    while ready := [run for run in waiting if not run.after or run.after in outcome.finished]:
+        jobs = [Job(run.name, command(run, out), out / "logs" / f"{run.name}.log") for run in ready]
+        outcome.left += [job.name for job in side_by_side(jobs, together, deadline - time.monotonic(), ended)]
+        waiting = [run for run in waiting if run not in ready]
+    for run in waiting:
+        outcome.left.append(run.name)
+        tell(f"{run.name}: not begun, for it goes on from {run.after}, which is not finished")
+
+
+def command(run: Planned, out: Path) -> list[str]:
+    resume = ["--resume"] if (out / "runs" / run.name / "config.toml").exists() else []
+    return [sys.executable, "-m", "microcoder.cli", "train", *filled(run.settings, out, run.name), *resume]
+
+
+def finished(folder: Path) -> bool:
+    return bool(_summary(folder).get("status") == "finished")
+
+
+def _measure(runs: list[Planned], out: Path, deadline: float, tell: Tell) -> None:
+    results = out / "judged"
+    todo = [run.name for run in runs if "judging" in run.measurements and not (results / f"{run.name}.json").exists()]
+    if todo and time.monotonic() < deadline:
+        tell(f"{len(todo)} runs to judge the programs of, under every policy")
+        for name in judge_runs([out / "runs" / name for name in todo], out / "varied.jsonl", results):
+            tell(f"{name}: judged")
+            if time.monotonic() >= deadline:
+                break
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / "summary.json").read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _gain(folder: Path) -> str:
+    before, after = (_summary(folder).get(name) for name in ("before", "after"))
+    return f"accuracy {before['accuracy']:.3f} -> {after['accuracy']:.3f}" if before and after else "not evaluated"
+
+
+def _slim(folder: Path) -> None:
+    """The optimizer's state is two thirds of a checkpoint, and a finished run needs it no more."""
+    for file in folder.glob("checkpoints/*/optimizer.pt"):
+        file.unlink()
+
+
+def _remember(path: Path, where: dict[Place, str]) -> None:
+    """What other commands have planned into the folder stays."""
+    known = json.loads(path.read_bytes()) if path.exists() else {}
+    known |= {"/".join(map(str, place)): name for place, name in where.items()}
+    write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
