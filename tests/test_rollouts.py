@@ -12,7 +12,17 @@ import sys
 
 import pytest
 
-from microcoder.run import Run, RunError, index, read_rollouts, read_statements, select, steps, write_rollouts
+from microcoder.run import (
+    Run,
+    RunError,
+    index,
+    read_groups,
+    read_rollouts,
+    read_statements,
+    select,
+    steps,
+    write_rollouts,
+)
 
 COMMAND = [sys.executable, "-m", "microcoder.cli", "rollouts"]
 ANSWER = "First \x1b[31m I [think].\n```python\ndef f(x):\n    return x\n```\n"
@@ -125,6 +135,52 @@ def test_a_damaged_file_is_named(run):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(RunError, match=r"cannot read .*step_00040"):
         read_rollouts(run, 40)
+
+
+# ---- groups
+
+
+def test_what_came_of_each_problem_at_each_step_is_known_without_its_rollouts(run):
+    (first, one), (second, both) = read_groups(run)
+    assert (first, second) == (20, 40)
+    assert one == both[:1] == [("p0", 4, 1, 1, 1, 99, -1.5)]
+    assert both[1]._asdict() == {
+        "problem": "p1",
+        "rows": 4,
+        "accepted": 2,
+        "truncated": 1,
+        "masked": 0,
+        "longest": 10,
+        "lowest": 0.0,
+    }
+
+
+@pytest.mark.parametrize("problem", ["p", "p0", 'a "quoted" ñ \\ name', "half \ud800"])
+def test_the_steps_of_one_problem_are_found_by_its_name(run, problem):
+    write_rollouts(run, 41, [rollout(0, problem=problem)])
+    found = [step for step, groups in read_groups(run, problem) if problem in {group.problem for group in groups}]
+    assert found == ([20, 40, 41] if problem == "p0" else [41])
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn", "broken", "other rollouts"])
+def test_groups_that_do_not_fit_their_files_are_passed_over(run, damage):
+    path = run / "rollouts" / "groups.jsonl"
+    first, second = path.read_bytes().splitlines(keepends=True)
+    if damage == "gone":
+        path.unlink()
+    elif damage == "torn":
+        path.write_bytes(first + second[:-1])
+    elif damage == "broken":
+        path.write_bytes(b'{"step": 1}\n[1]\n\xff\n' + first)
+    else:
+        path.write_bytes(first + second.replace(b'"size": ', b'"size": 1'))
+    assert [step for step, _ in read_groups(run)] == ([] if damage == "gone" else [20])
+
+
+def test_a_rewind_drops_the_groups_of_later_steps(run):
+    with Run.resume(run) as again:
+        again.rewind(30)
+    assert [step for step, _ in read_groups(run)] == [20]
 
 
 # ---- selecting

@@ -19,6 +19,7 @@ from typing import Any
 from ..files import json_line
 from ..schema import ACCEPTED
 from .disk import RunError, append_line, plain, read_lines, write_whole, writing
+from .groups import append_groups, drop_groups_after
 
 Rollout = dict[str, Any]
 
@@ -35,6 +36,7 @@ def write_rollouts(
     data = gzip.compress(b"".join(map(json_line, [*texts, *rows])), compresslevel=6, mtime=0)
     write_whole(path, data)
     append_line(_index(run), _entry(path, step, rows, len(data)))
+    append_groups(path.parent, step, rows, len(data))
     return path
 
 
@@ -82,6 +84,7 @@ def drop_after(run: str | Path, step: int) -> None:
                 path.unlink()
     if _index(run).exists() or _files(run):
         write_whole(_index(run), b"".join(map(json_line, index(run))))
+    drop_groups_after(_index(run).parent, step)
 
 
 def select(

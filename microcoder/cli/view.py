@@ -1,0 +1,64 @@
+"""`microcoder view`: the runs of a folder in the browser, or in one file to send."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from pathlib import Path
+
+import click
+
+from . import Refused
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command("view")
+@click.argument("path", type=click.Path(path_type=Path), default=Path("runs"))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at; 0.0.0.0: all of them.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8421, show_default=True, help="0: any that is free.")
+@click.option("--token", metavar="T", help="What a browser must give; made up where --host is not this machine alone.")
+@click.option("--open/--no-open", "opens", default=False, help="Open the browser too.")
+@click.option("--export", "target", type=click.Path(path_type=Path), metavar="FILE", help="Write one file to send.")
+@click.option("--export-mb", type=click.FloatRange(0), default=20.0, show_default=True, help="Text of rollouts in it.")
+def command(
+    path: Path, host: str, port: int, token: str | None, opens: bool, target: Path | None, export_mb: float
+) -> None:
+    """Look at runs: curves while they go on, what the model wrote, comparisons, bench results and studies.
+
+    PATH is a run, or a folder of them; runs where not given. Nothing is written to it.
+    """
+    if not path.is_dir():
+        raise Refused(f"there is no folder {path}; begin a run with `microcoder train demo`, or name where runs are")
+    try:
+        from ..dashboard import app, export, serve
+    except ImportError as error:
+        raise Refused(f"{error.name} is needed to look at runs: pip install 'microcoder[view]'") from None
+    if target is not None:
+        try:
+            click.echo(export(path, target, export_mb))
+        except OSError as error:
+            raise Refused(f"cannot write {target}: {error.strerror}") from None
+        click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
+        return
+    if token is None and host not in LOOPBACK:
+        token = secrets.token_urlsafe(24)
+    listener = _listen(host, port)
+    name = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    address = f"http://{name}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else "")
+    click.echo(f"{path}: {address}  (Ctrl-C ends it)")
+    if opens:
+        webbrowser.open(address)
+    serve(app(path, token, host), listener)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise Refused(
+            f"cannot listen at {host}, port {port}: {error.strerror}; another view may be there: "
+            "choose another with --port, or any that is free with --port 0"
+        ) from None
+

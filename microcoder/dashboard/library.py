@@ -1,0 +1,132 @@
+"""What there is under a folder: runs, bench results and studies, each named by its path from there.
+
+A name that a browser sends is looked up in this listing and never joined to a path: what is not listed does not exist.
+Links that lead out of the folder are not followed, and are counted.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = {"run": ("run.json", "metrics.jsonl"), "bench": ("scores.json",), "study": ("report.json",)}
+INSIDE_RUN = {"bench"}  # the only folder of a run that may hold something of these kinds
+DEPTH, FOLDERS = 6, 20_000  # how far is looked
+FRESH_S = 1.0
+
+
+class Missing(LookupError):
+    """What was asked for is not there; the message says what is."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of one of the kinds. `file` is the only way to what is in it."""
+
+    kind: str
+    name: str
+    path: Path
+    root: Path
+
+    def file(self, *names: str) -> Path:
+        """A path in the folder, which need not exist, but leads nowhere else."""
+        path = self.path.joinpath(*names)
+        if not path.resolve().is_relative_to(self.root):
+            raise Missing(f"{'/'.join(names)} of {self.name} is a link that leads out of {self.root.name}")
+        return path
+
+
+@dataclass(frozen=True)
+class Listing:
+    folders: dict[str, Folder]
+    refused: tuple[str, ...]  # links that lead out
+    complete: bool
+
+    def of(self, kind: str) -> list[Folder]:
+        return [folder for folder in self.folders.values() if folder.kind == kind]
+
+
+class Library:
+    """The folders under `root`; of one run alone, where `root` is a run itself."""
+
+    def __init__(self, root: Path) -> None:
+        root = root.resolve()
+        single = _kind({entry.name for entry in root.iterdir()}) is not None
+        self.root = root.parent if single else root
+        self.only = root.name if single else None
+        self._lock = threading.Lock()
+        self._listing, self._at = Listing({}, (), True), float("-inf")
+
+    def listing(self) -> Listing:
+        with self._lock:
+            if time.monotonic() - self._at > FRESH_S:
+                self._listing, self._at = _look(self.root, self.only), time.monotonic()
+            return self._listing
+
+    def get(self, name: str, *kinds: str) -> Folder:
+        """The folder of that name; one that is not there is refused."""
+        folder = self.listing().folders.get(name)
+        if folder is None or (kinds and folder.kind not in kinds):
+            raise Missing(f"there is no {' or '.join(kinds) or 'folder'} {name!r} under {self.root.name}")
+        return folder
+
+
+def _look(root: Path, only: str | None) -> Listing:
+    folders: dict[str, Folder] = {}
+    refused: list[str] = []
+    looked, pending = 0, [(root / only, 1)] if only else [(root, 0)]
+    seen: set[Path] = set()
+    while pending and looked < FOLDERS:
+        path, depth = pending.pop()
+        real = path.resolve()
+        if not real.is_relative_to(root):
+            refused.append(path.relative_to(root).as_posix())
+            continue
+        if real in seen:
+            continue
+        seen.add(real)
+        looked += 1
+        files, inner = _entries(path)
+        kind = _kind(files) if depth else None
+        if kind is not None:
+            name = path.relative_to(root).as_posix()
+            folders[name] = Folder(kind, name, path, root)
+        if kind != "bench" and depth < DEPTH:
+            pending += [(path / name, depth + 1) for name in inner if kind != "run" or name in INSIDE_RUN]
+    return Listing(dict(sorted(folders.items())), tuple(sorted(refused)), not pending)
+
+
+def _entries(path: Path) -> tuple[set[str], list[str]]:
+    """The names of its files and of its folders that are worth a look; nothing of a folder that cannot be read."""
+    files, folders = set(), []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    files.add(entry.name)
+                elif not entry.name.startswith((".", "__")):
+                    folders.append(entry.name)
+    except OSError:
+        return set(), []
+    return files, sorted(folders, reverse=True)
+
+
+def _kind(names: set[str]) -> str | None:
+    return next((kind for kind, marks in KINDS.items() if names.intersection(marks)), None)
+
+
+def stamps(paths: Iterator[Path] | list[Path]) -> tuple[tuple[int, int, int], ...]:
+    """What changes when one of the files does."""
+    return tuple(_stamp(path) for path in paths)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        state = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (state.st_ino, state.st_size, state.st_mtime_ns)

@@ -1,0 +1,314 @@
+"""Each page in a real browser: seen, steered by mouse and keyboard, read by a screen reader, and live."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from dashboard_runs import make_bench, make_run, make_study, metrics, step_rows
+from playwright.sync_api import expect
+from waiting import until
+
+from microcoder.run import Run, write_rollouts
+
+PAGES = {
+    "runs": "#/",
+    "run": "#/run?run=a&smooth=3",
+    "overlay": "#/run?run=a&with=b",
+    "rollouts": "#/rollouts?run=a&step=9&problem=p0",
+    "finder": "#/rollouts?run=a&find=solved",
+    "compare": "#/compare?a=a&b=b",
+    "no choice": "#/compare",
+    "bench": "#/bench",
+    "bench problems": "#/bench?bench=tiny",
+    "studies": "#/studies",
+    "nowhere": "#/nowhere",
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, serve):
+    root = tmp_path_factory.mktemp("pages") / "runs"
+    make_run(root / "a", steps=20)
+    make_run(root / "b", steps=9, status="stopped")
+    make_bench(root / "tiny", right=1)
+    make_bench(root / "tiny2", right=3)
+    make_study(root / "claims")
+    return serve(root)[0]
+
+
+def drawn(page, panel="reward"):
+    """The chart, once it is drawn."""
+    plot = page.locator(f"#chart-{panel} .plot[data-drawn]")
+    plot.locator("svg.main-svg").first.wait_for()
+    return plot
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious_on_any_page(site, opened, name, dark):
+    page = opened(site + PAGES[name], dark=dark)
+    if name in ("run", "overlay"):
+        drawn(page)
+    found = Axe().run(page).response["violations"]
+    serious = [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")]
+    assert serious == []
+    assert page.locator("h1, h2").first.is_visible()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_scrolls_sideways_on_a_phone(site, opened, name):
+    page = opened(site + PAGES[name], width=360, height=740)
+    if name in ("run", "overlay"):
+        drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.body.scrollWidth") <= 360
+
+
+# ---- runs
+
+
+def names(page):
+    return page.locator("tbody th a").all_inner_texts()
+
+
+def test_runs_are_filtered_sorted_and_the_address_holds_it(site, opened):
+    page = opened(site)
+    assert sorted(names(page)) == ["a", "b"]
+    page.get_by_role("button", name="Step").click()
+    assert names(page) == ["b", "a"]
+    expect(page.get_by_role("columnheader", name="Step")).to_have_attribute("aria-sort", "ascending")
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("stopped")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    again = opened(page.url)
+    assert names(again) == ["b"]
+    page.get_by_placeholder("name, model, preset").fill("zzz")
+    page.get_by_role("button", name="Show all").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_several_runs_are_picked_and_laid_over_each_other(site, opened):
+    page = opened(site)
+    page.get_by_label("pick a").check()
+    page.get_by_label("pick b").check()
+    page.get_by_role("button", name="Overlay 2 runs").click()
+    plot = drawn(page)
+    assert plot.evaluate("plot => plot.data.slice(0, 2).map((trace) => trace.name)") == ["a", "b"]
+    assert plot.evaluate("plot => plot.data.slice(0, 2).map((trace) => trace.line.dash)") == ["solid", "dash"]
+    page.get_by_role("button", name="remove b").click()
+    until(page, "document.querySelector('#chart-reward .plot').data.filter((t) => t.name === 'b').length === 0")
+
+
+# ---- a run
+
+
+def test_the_curves_are_drawn_with_stages_evaluations_and_a_table_of_values(site, opened):
+    page = opened(site + "#/run?run=a")
+    plot = drawn(page)
+    assert plot.evaluate("plot => plot.data[0].y[0]") == pytest.approx(metrics(1)["reward"], rel=1e-5)
+    assert plot.evaluate("plot => plot.layout.annotations.map((note) => note.text)") == ["T 1.2"]
+    assert plot.evaluate("plot => plot.data.find((trace) => trace.yaxis === 'y2').x") == [5, 10, 15, 20]
+    shown = page.locator("figure:visible h3").all_inner_texts()
+    assert {"Accuracy", "Response length", "Diversity D", "Entropy", "Clip fractions", "Time per step"} <= set(shown)
+    page.locator("#chart-reward summary").click()
+    assert page.locator("#chart-reward tbody tr").inner_text().split("\t")[-1].strip() == "20"
+
+
+def test_zooming_into_one_chart_zooms_all_and_is_in_the_address(site, opened):
+    page = opened(site + "#/run?run=a", height=1400)
+    drawn(page), drawn(page, "entropy")
+    box = page.locator("#chart-reward .plot .nsewdrag").first.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.25, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=5)
+    page.mouse.up()
+    until(page, "location.hash.includes('range=')")
+    low, high = map(float, re.search(r"range=([\d.-]+)_([\d.-]+)", page.url).groups())
+    assert 2 < low < 8 < high < 14
+    until(page, f"Math.abs(document.querySelector('#chart-entropy .plot').layout.xaxis.range[0] - {low}) < 0.2")
+    other = drawn(opened(page.url), "diversity-d")
+    assert other.evaluate("plot => plot.layout.xaxis.range") == pytest.approx([low, high])
+    page.get_by_role("button", name="Whole run").click()
+    until(page, "document.querySelector('#chart-entropy .plot').layout.xaxis.autorange === true")
+
+
+def test_smoothing_and_log_scale_change_the_curves_and_settings_are_never_smoothed(site, opened):
+    page = opened(site + "#/run?run=a")
+    plot = drawn(page)
+    page.get_by_label("Smoothing").fill("3")
+    until(page, "document.querySelector('#chart-reward .plot').data[1]?.name === 'reward'")
+    assert "smooth=9" in page.url
+    raw, smooth = plot.evaluate("plot => plot.data.slice(0, 2).map((trace) => trace.y)")
+    assert max(smooth) < max(raw)
+    page.locator("#chart-temperature").scroll_into_view_if_needed()
+    assert set(drawn(page, "temperature").evaluate("plot => plot.data[0].y")) == {1, 1.2}
+    page.get_by_label("Log scale").check()
+    until(page, "document.querySelector('#chart-reward .plot').layout.yaxis.type === 'log'")
+
+
+def test_the_advisors_remarks_stand_on_the_page_and_at_their_step_in_the_charts(tmp_path, serve, opened):
+    with Run.create(tmp_path / "runs" / "a", "", {}) as run:
+        for step in range(1, 13):
+            run.log(step, metrics(step) | dict.fromkeys(("reward", "accuracy"), 0.0 if step > 6 else 0.5))
+    page = opened(serve(tmp_path / "runs")[0] + "#/run?run=a")
+    expect(page.locator(".remarks li").first).to_contain_text("step 11: no program earned a reward in 5 steps")
+    until(page, "document.querySelector('#chart-reward .plot').data?.at(-1).text?.[0].includes('no program')")
+    assert drawn(page).evaluate("plot => plot.data.at(-1).x") == [11]
+
+
+def test_a_page_follows_a_run_while_it_is_written(tmp_path, serve, opened):
+    root = tmp_path / "runs"
+    root.mkdir()
+    address, _ = serve(root)
+    listed = opened(address)
+    expect(listed.get_by_role("heading", name="No runs yet")).to_be_visible()
+    with Run.create(root / "a", "[train]\nsteps = 9\n", {"model": "nano"}) as run:
+        expect(listed.get_by_role("link", name="a", exact=True)).to_be_visible()
+        page = opened(address + "#/run?run=a")
+        expect(page.get_by_role("heading", name="No steps yet")).to_be_visible()
+        rollouts = opened(address + "#/rollouts?run=a")
+        for step in (1, 2):
+            write_rollouts(root / "a", step, step_rows(step))
+            run.log(step, metrics(step))
+        page.locator("#chart-reward .plot[data-drawn='2']").wait_for()
+        expect(page.locator(".live")).to_be_visible()
+        expect(page.locator(".facts")).to_contain_text("2 of 9")
+        expect(rollouts.get_by_role("heading", name="p0")).to_be_visible()
+        expect(listed.locator("tbody tr")).to_contain_text("2 / 9")
+        run.log(3, metrics(3))
+        page.locator("#chart-reward .plot[data-drawn='3']").wait_for()
+        run.rewind(1)
+        page.locator("#chart-reward .plot[data-drawn='1']").wait_for()
+    expect(listed.locator("tbody tr")).to_contain_text("finished")
+
+
+# ---- rollouts
+
+
+def group(page):
+    return page.locator("section.group h2").inner_text()
+
+
+def test_groups_and_steps_are_walked_through_by_keyboard_and_a_link_shows_exactly_that_view(site, opened):
+    page = opened(site + "#/rollouts?run=a")
+    heading = page.locator("section.group h2")
+    expect(heading).to_have_text("p0")
+    page.keyboard.press("j")
+    expect(heading).to_have_text("p1")
+    assert page.locator(".picks [aria-current]").inner_text().startswith("p1")
+    page.keyboard.press("j")
+    expect(heading).to_have_text("p2")
+    page.keyboard.press("k")
+    expect(heading).to_have_text("p1")
+    page.keyboard.press("p")
+    expect(page.locator("section.group > p").first).to_contain_text("step 19")
+    page.keyboard.press("j")
+    expect(heading).to_have_text("p1")
+    again = opened(page.url)
+    assert group(again) == "p1"
+    expect(again.locator("section.group > p").first).to_contain_text("step 19")
+    page.go_back()
+    expect(heading).to_have_text("p0")
+
+
+def test_a_group_shows_reward_advantage_verdict_strategy_difference_marks_and_code(site, opened):
+    page = opened(site + "#/rollouts?run=a&step=19&problem=p0")
+    right = page.locator("article").nth(1)
+    expect(right).to_contain_text("accepted by")
+    assert right.locator(".numbers").inner_text().replace("\n", " ").startswith("reward 1 advantage +1 tokens 11")
+    assert right.locator(".py-keyword").all_inner_texts() == ["def", "return"]
+    assert right.locator(".py-comment").inner_text() == "# plus one"
+    page.goto(site + "#/rollouts?run=a&step=19&problem=p1")
+    last = page.locator("article").nth(3)
+    expect(last).to_contain_text("truncated")
+    expect(last).to_contain_text("masked")
+    expect(last).to_contain_text("test 1: got 3, expected 4")
+    expect(page.locator(".visits")).to_contain_text("Sampled 20 times")
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("worst", "p0"),
+        ("longest", "p1"),
+        ("truncated", "p1"),
+        ("masked", "p1"),
+        ("solved", "p0"),
+        ("lost", "p0"),
+        ("hacks", "p0"),  # the program of p2
+    ],
+)
+def test_each_finder_leads_to_what_it_found(site, opened, kind, first):
+    page = opened(site + "#/rollouts?run=a")
+    page.get_by_label("Find").select_option(kind)
+    expect(page.locator(".page > p.quiet")).to_contain_text("found")
+    expect(page.locator("section.group h2")).to_have_text(first)
+    page.keyboard.press("j")
+    until(page, "document.querySelectorAll('.picks a')[1].getAttribute('aria-current') === 'true'")
+
+
+def test_text_is_searched_for(site, opened):
+    page = opened(site + "#/rollouts?run=a")
+    page.keyboard.press("/")
+    page.keyboard.type("DO NOT know")
+    page.keyboard.press("Enter")
+    expect(page.locator(".picks li").first).to_contain_text("completion: I do not know.")
+    expect(page.locator("article.chosen")).to_contain_text("I do not know.")
+    page.get_by_role("searchbox").fill("zzzz")
+    page.get_by_role("searchbox").press("Enter")
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+
+
+# ---- comparing, bench results, studies
+
+
+def test_two_runs_are_compared_on_the_same_problems_side_by_side(site, opened):
+    page = opened(site + "#/compare")
+    page.get_by_label("First").select_option("a")
+    page.get_by_label("Second").select_option("b")
+    expect(page.locator(".picks li").first).to_contain_text("won")
+    assert group(page) == "p0"
+    sides = page.locator(".sides > section")
+    assert [side.locator("h3").inner_text() for side in sides.all()] == ["a", "b"]
+    expect(sides.nth(0).locator("article")).to_have_count(4)
+    expect(sides.nth(1)).to_contain_text("3 of 4 accepted")
+    page.get_by_role("button", name="Swap").click()
+    expect(page.locator(".picks li").first).to_contain_text("lost")
+    page.get_by_label("Show").select_option("same")
+    expect(page.locator(".picks li")).to_have_count(2)
+
+
+def test_bench_results_and_studies_are_read_in_the_same_place(site, opened):
+    page = opened(site + "#/bench")
+    page.get_by_role("link", name="tiny", exact=True).click()
+    expect(page.locator(".report td").nth(1)).to_contain_text("25")
+    page.get_by_label("Show").select_option("some")
+    expect(page.locator(".picks li")).to_have_count(1)
+    expect(page.locator("article")).to_have_count(4)
+    page.get_by_role("link", name="Studies").click()
+    expect(page.get_by_role("heading", name="The claims")).to_be_visible()
+    assert page.locator(".report li").all_inner_texts() == ["one", "two"]
+    assert page.locator(".report img").get_attribute("alt") == "a figure"
+
+
+# ---- the frame
+
+
+def test_the_theme_is_kept_and_the_keys_are_explained(site, opened):
+    page = opened(site)
+    page.keyboard.press("t")
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.wait_for_selector("body[data-ready]")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next and previous problem")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
