@@ -1,23 +1,30 @@
-"""What is wrong with a run right now, why that usually happens, and what to type about it.
+"""What is wrong with a run, why that usually happens, and what to type about it.
 
     history.py    the metrics so far, as the rules look at them
     rule.py       what a rule is
+    causes.py     rules that name what made a run fail; they explain others
     answers.py    rules about the answers: can they be read, are they judged, do they tell good from bad
     policy.py     rules about the policy and its updates
+
+Metrics are the lines of metrics.jsonl, `config` the settings as config.toml has them; without it some rules are mute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from . import answers, policy
+from . import answers, causes, policy
 from .history import History
 from .rule import Severity
 
-__all__ = ["Advice", "advise", "new_advice"]
+__all__ = ["Advice", "advise", "advise_run", "new_advice"]
+RULES = {rule.code: rule for rule in (*causes.RULES, *answers.RULES, *policy.RULES)}
 QUIET = 10  # steps for which `new_advice` does not say the same thing again
+PASSING = 3  # steps at which something must have been found for `advise_run` to mention it once it is over
+
+Metrics = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -29,23 +36,67 @@ class Advice:
     message: str
     reason: str
     remedy: str
-    step: int
+    step: int  # at which it was found; of a whole run, first found
+    claim: int | None = None  # of the paper
+    figure: int | None = None
+    holds: bool = True  # of a whole run: at its last step, too
+    symptoms: tuple[Advice, ...] = ()  # found as well, and explained by it
+
+    @property
+    def is_cause(self) -> bool:
+        return RULES[self.code] in causes.RULES
 
 
-def advise(metrics: Sequence[dict[str, Any]]) -> list[Advice]:
-    """Everything that is wrong at the last step of `metrics`, the lines of metrics.jsonl; errors come first."""
-    history = History(metrics)
-    settings, step = history.settings(), history.now("step") or 0
-    found = [(rule, rule.finds(history)) for rule in (*answers.RULES, *policy.RULES)]
-    advice = [
-        Advice(rule.code, rule.severity, message, rule.reason, rule.remedy.format(**settings), int(step))
-        for rule, message in found
+def advise(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
+    """Everything that is wrong at the last step, causes first, then errors; what a cause explains stands beneath it."""
+    return _arranged(_found(metrics, config))
+
+
+def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
+    """What is wrong at the last step and was not at any of the QUIET steps before it: what a display should say."""
+    said = {one.code for back in range(1, QUIET + 1) for one in _found(metrics[:-back], config)}
+    return [one for one in advise(metrics, config) if one.code not in said]
+
+
+def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
+    """What was wrong at any step, arranged like `advise`: `step` is the first one, the numbers are the latest ones.
+
+    What is over and was found at fewer than PASSING steps is left out.
+    """
+    seen: dict[str, list[Advice]] = {}
+    for end in range(1, len(metrics) + 1):
+        now = _found(metrics[:end], config)
+        for one in now:
+            seen.setdefault(one.code, []).append(one)
+    holding = {one.code for one in now} if metrics else set()
+    return _arranged(
+        replace(times[-1], step=times[0].step, holds=code in holding)
+        for code, times in seen.items()
+        if code in holding or len(times) >= PASSING
+    )
+
+
+def _found(metrics: Metrics, config: Mapping[str, Any] | None) -> list[Advice]:
+    """What the rules say of the last step, in their order."""
+    history = History(metrics, config or {})
+    words, step = history.words(), int(history.now("step") or 0)
+    said = [(rule, rule.finds(history)) for rule in RULES.values()]
+    return [
+        Advice(
+            rule.code, rule.severity, message, rule.reason, rule.remedy.format(**words), step, rule.claim, rule.figure
+        )
+        for rule, message in said
         if message
     ]
-    return sorted(advice, key=lambda one: one.severity != "error")
 
 
-def new_advice(metrics: Sequence[dict[str, Any]]) -> list[Advice]:
-    """What is wrong at the last step and was not at any of the QUIET steps before it: what a display should say."""
-    said = {one.code for back in range(1, QUIET + 1) for one in advise(metrics[:-back])}
-    return [one for one in advise(metrics) if one.code not in said]
+def _arranged(found: Iterable[Advice]) -> list[Advice]:
+    """Causes first, then what still holds, then errors; what a cause explains goes beneath it."""
+    order = sorted(found, key=lambda one: (not one.is_cause, not one.holds, one.severity != "error", one.step))
+    explained: set[str] = set()
+    arranged: list[Advice] = []
+    for one in order:
+        mine = tuple(other for other in order if other.code in RULES[one.code].explains - explained)
+        explained |= {other.code for other in mine}
+        arranged.append(replace(one, symptoms=mine))
+    return [one for one in arranged if one.code not in explained]

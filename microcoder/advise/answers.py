@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import mean
-
-from .history import History
+from .history import History, mean
 from .rule import rule
 
 
@@ -15,14 +13,17 @@ from .rule import rule
     "problems (for starter: data.difficulty=[1,2])",
 )
 def no_reward(history: History) -> str | None:
-    rewards = history.last("reward", 5, least=3)
-    return f"no program earned a reward in {len(rewards)} steps" if rewards and max(rewards) <= 0 else None
+    rewards, accuracies = history.last("reward", 5, least=3), history.last("accuracy", 5, least=1)
+    none = rewards and max([*rewards, *accuracies]) <= 0  # rewards alone may be negative, where length is punished
+    return f"no program earned a reward in {len(rewards)} steps" if none else None
 
 
 @rule(
     "error",
     reason="the length limit is too small for this model's answers, or they never end",
     remedy="train.max_response_tokens={longer}; if they only repeat themselves, grpo.temperature={warmer}",
+    claim=19,
+    figure=9,
 )
 def all_truncated(history: History) -> str | None:
     shares = history.last("truncated_share", 3)
@@ -54,6 +55,8 @@ def accuracy_without_signal(history: History) -> float | None:
     reason="nearly every sample is accepted, so no answer is better than the others of its group",
     remedy="train on harder problems (for starter: data.difficulty=[4,6]); grpo.dynamic_sampling=3 replaces "
     "groups that teach nothing",
+    claim=15,
+    figure=5,
 )
 def too_easy(history: History) -> str | None:
     accuracy = accuracy_without_signal(history)
@@ -74,6 +77,8 @@ def too_hard(history: History) -> str | None:
     "warning",
     reason="each problem is either always or never solved: the samples of a group are too alike",
     remedy="sample more widely: grpo.temperature={warmer}, or more often: grpo.samples=16",
+    claim=8,
+    figure=3,
 )
 def one_answer(history: History) -> str | None:
     accuracy = accuracy_without_signal(history)

@@ -3,48 +3,90 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import mean
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
+
+Metric = str | Callable[[dict[str, Any]], Any]  # a name, or what is worked out from a line
 
 
 @dataclass(frozen=True)
 class History:
     metrics: Sequence[dict[str, Any]]
+    config: Mapping[str, Any] = field(default_factory=dict)  # the run's settings by section; empty: not known
 
-    def now(self, name: str) -> float | None:
+    def now(self, name: Metric) -> float | None:
         """The value at the last step."""
-        values = self._values(name, self.metrics[-1:])
-        return values[0] if values else None
+        return next(_values(name, self.metrics[-1:]), None)
 
-    def last(self, name: str, count: int, least: int | None = None) -> list[float]:
+    def latest(self, name: Metric) -> float | None:
+        """The newest value there is: evaluations are not made at every step."""
+        return next(_values(name, reversed(self.metrics)), None)
+
+    def first(self, name: Metric, count: int) -> list[float]:
+        """The first so many values; none at all before there are so many."""
+        values = list(islice(_values(name, self.metrics), count))
+        return values if len(values) == count else []
+
+    def last(self, name: Metric, count: int, least: int | None = None) -> list[float]:
         """The last so many values; none at all before there are so many, or `least`."""
-        values = self._values(name, self.metrics)
-        return values[-count:] if len(values) >= (least or count) else []
+        values = list(islice(_values(name, reversed(self.metrics)), count))
+        return values[::-1] if len(values) >= (least or count) else []
 
-    def ends(self, name: str, count: int = 5) -> tuple[float, float] | None:
+    def all(self, name: Metric) -> list[float]:
+        return list(_values(name, self.metrics))
+
+    def ends(self, name: Metric, count: int = 5) -> tuple[float, float] | None:
         """The means of the first and of the last so many values, once the two do not overlap."""
-        values = self._values(name, self.metrics)
-        return (mean(values[:count]), mean(values[-count:])) if len(values) >= 2 * count else None
+        last = self.last(name, 2 * count)
+        return (mean(self.first(name, count)), mean(last[-count:])) if last else None
 
     def broken(self, name: str) -> bool:
         """Whether the last step names this metric and its value is no finite number: null, as a file has it, or NaN."""
         return bool(self.metrics) and name in self.metrics[-1] and self.now(name) is None
 
-    def settings(self) -> dict[str, str]:
+    def setting(self, section: str, key: str) -> Any:
+        """A setting of the run; None where it is not known."""
+        return self.config.get(section, {}).get(key)
+
+    def words(self) -> dict[str, str]:
         """Values for a remedy, worked out from those in use; dots where these are not known."""
         limit, temperature, rate = map(self.now, ("max_response_tokens", "temperature", "learning_rate"))
-        waited = self.now("judging_s")
+        waited, tested = self.now("judging_s"), self.setting("train", "eval_temperature")
         return {
             "longer": f"{2 * limit:.0f}" if limit else "...",
             "warmer": f"{temperature + 0.2:.2g}" if temperature else "...",
             "cooler": f"{temperature - min(0.2, temperature / 2):.2g}" if temperature else "...",
+            "milder": f"{(temperature + tested) / 2:.2g}" if temperature and tested else "...",
             "patient": f"{2 * waited:.2g}" if waited else "...",
             "slower": f"{rate / 5:.2g}" if rate else "...",
         }
 
-    @staticmethod
-    def _values(name: str, metrics: Sequence[dict[str, Any]]) -> list[float]:
-        values = [line.get(name) for line in metrics]
-        return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+
+def mean(values: Sequence[float]) -> float:
+    """Of some values; statistics has one that is slow and one that fails where the sum overflows."""
+    return sum(values) / len(values)
+
+
+def unreadable(line: dict[str, Any]) -> float | None:
+    """The share of a step's responses that are no program, but for those cut off."""
+    verdicts = line.get("verdicts")
+    broken = _number(verdicts.get("compile_error", 0)) if isinstance(verdicts, dict) else None
+    rows, silent, cut = (_number(line.get(name)) for name in ("rows", "no_code_share", "truncated_share"))
+    if broken is None or not rows or silent is None or cut is None:
+        return None
+    return broken / rows + max(0.0, silent - cut)
+
+
+def _number(value: Any) -> float | None:
+    """A value of a metric; None where it is not there or no finite number."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _values(name: Metric, lines: Iterable[dict[str, Any]]) -> Iterator[float]:
+    """The known values, one by one: the rules must not read all of a long run at every step."""
+    for line in lines:
+        value = _number(line.get(name) if isinstance(name, str) else name(line))
+        if value is not None:
+            yield value

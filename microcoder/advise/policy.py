@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import mean, median
+from statistics import median
 
-from .history import History
+from .history import History, mean
 from .rule import rule
 
 
@@ -12,6 +12,8 @@ from .rule import rule
     "warning",
     reason="the samples of a group have become alike, after which accuracy rises a little and then falls",
     remedy="grpo.temperature={warmer}; or grpo.temperature=auto, which raises it when D is about to settle too low",
+    claim=34,
+    figure=4,
 )
 def diversity_lost(history: History) -> str | None:
     ends = history.ends("diversity")
@@ -22,6 +24,8 @@ def diversity_lost(history: History) -> str | None:
     "warning",
     reason="the policy has become nearly certain of every token and explores no more",
     remedy="train.lr={slower}; grpo.preset=microcoder clips higher and has no KL term, both of which keep it up",
+    claim=33,
+    figure=4,
 )
 def entropy_collapse(history: History) -> str | None:
     ends = history.ends("entropy")
