@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+VERL   := .venv-verl
 JOBS   ?= 2
+CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-kernels check demo clean
+.PHONY: help setup test test-kernels test-browser verl test-verl check demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +29,23 @@ test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a l
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
 	$(BIN)/python -m pytest tests/test_rollout_kernels.py
 
+test-browser: $(STAMP)  ## the pages of `microcoder view` in a real browser: CHROMIUM=... where it is not on the PATH
+	@test -n "$(CHROMIUM)" || { echo 'no chromium was found: apt install chromium, or make test-browser CHROMIUM=/path/to/it' >&2; exit 1; }
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser
+
+verl: $(VERL)/.installed  ## .venv-verl: verl on Ray, which needs other versions than the rest
+
+$(VERL)/.installed: pyproject.toml constraints-verl.txt
+	$(PYTHON) -m venv $(VERL)
+	PIP_CONSTRAINT=constraints-verl.txt $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-verl.txt \
+		'verl[verl-core]' accelerate click matplotlib pytest rich
+	PIP_CONSTRAINT=constraints-verl.txt $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+test-verl: $(VERL)/.installed  ## training on verl: real Ray and TransferQueue on the CPU
+	$(VERL)/bin/python -m pytest tests/on_verl
+
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -36,4 +55,4 @@ demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, run
 	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VERL) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

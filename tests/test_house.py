@@ -46,6 +46,14 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),
+    "study": (
+        {"schema", "files", "config", "run", "starter", "judge", "bench.layout", "study"},
+        {"numpy", "matplotlib"},
+    ),
+    "dashboard": (
+        {"schema", "files", "config", "run", "advise", "dashboard"},
+        {"fastapi", "starlette", "uvicorn", "plotly", "numpy"},
+    ),
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ def command(as_json: bool) -> int:
     findings: dict[str, Any] = {
         **machine(),
         "versions": versions(),
+        "verl": verl(),
         "sandbox": [dataclasses.asdict(layer) for layer in layers.probe()],
         "best": layers.best(),
     }
@@ -57,6 +60,23 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def verl() -> str:
+    """Whether run.engine=verl can train from here; found out in a process of its own, which may write what it likes."""
+    if importlib.util.find_spec("verl") is None:
+        return "not installed here; it has an environment of its own: make verl"
+    look = "from microcoder.engines.verl.session import check; print(check(), end='')"
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", look],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "VERL_PLATFORM": "cpu", "VERL_LOGGING_LEVEL": "ERROR"},
+    )
+    fault = answer.stdout.strip() or (answer.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+    if answer.returncode or answer.stdout.strip():
+        return f"cannot be used: {fault}"
+    return "our plugin is registered; tested on CPUs, never yet with vLLM on GPUs"
 
 
 def machine() -> dict[str, Any]:
@@ -105,6 +125,7 @@ def _show(findings: dict[str, Any]) -> None:
     about.add_row("cores", f"{findings['cores']} usable of {findings['cores_of_machine']}")
     about.add_row("memory", f"{findings['memory_mb'] / 1024:.1f} GiB")
     about.add_row("GPU", Text("\n".join(findings["gpus"]) or "none found"))
+    about.add_row("verl", findings["verl"])
     about.add_row("versions", ", ".join(f"{name} {version}" for name, version in findings["versions"].items()))
 
     walls = Table("sandbox layer", "", "", box=box.SIMPLE_HEAD)

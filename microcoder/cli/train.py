@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "judge.workers",
     "judge.queue",
     "rollout.batch",
+    "cluster.address",
 }
 
 
@@ -44,6 +46,7 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
 
     CONFIG is a TOML file, a configuration that came with the package (`microcoder ls`), or a run such as runs/a, whose
     settings are taken. All settings: microcoder config. On several GPUs: accelerate launch -m microcoder.cli train ...
+    On a Ray cluster: run.engine=verl cluster.nodes=4 cluster.address=auto
     """
     config, folder = settings_of(words)
     try:
@@ -125,7 +128,7 @@ def _open(config: Config, folder: Path, resume: bool) -> Run:
         if lacks := lacking(config):
             raise Refused("\n".join(f"missing: {lack}" for lack in lacks))
         if not resume:
-            return Run.create(folder, to_toml(config), {"engine": "trl", "model": config.model.name})
+            return Run.create(folder, to_toml(config), {"engine": config.run.engine, "model": config.model.name})
         _same_settings(config, folder)
         run = Run.resume(folder)
         write_whole(folder / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
@@ -155,12 +158,19 @@ def _same_settings(config: Config, folder: Path) -> None:
 
 
 def _follow(config: Config, run: Run) -> None:
+    from rich.console import Console
+
     from ..engines.ranks import Silent, first
     from .live import Live
 
     title = f"{run.path}: {config.model.name}, {config.grpo.preset}"
-    with Live(config.train.steps, title) if first() else Silent() as live:
+    console = Console(file=sys.stdout)  # wherever an engine sends what it prints itself
+    with Live(config.train.steps, title, console) if first() else Silent() as live:
         live.phase("loading")
+        if config.run.engine == "verl":
+            from ..engines.verl import session
+
+            return session.train(config, run, live)
         from ..engines.calibrating import choose
         from ..engines.training import train
 

@@ -7,12 +7,14 @@
 from .loading import SETTING, ConfigError, load, load_as, parse_setting, settings
 from .presets import ABOUT, PRESETS
 from .sections import (
+    ClusterConfig,
     Config,
     DataConfig,
     GrpoConfig,
     JudgeConfig,
     ModelConfig,
     RolloutConfig,
+    RunConfig,
     Section,
     StageConfig,
     TrainConfig,
@@ -24,6 +26,7 @@ __all__ = [
     "ABOUT",
     "PRESETS",
     "SETTING",
+    "ClusterConfig",
     "Config",
     "ConfigError",
     "DataConfig",
@@ -31,6 +34,7 @@ __all__ = [
     "JudgeConfig",
     "ModelConfig",
     "RolloutConfig",
+    "RunConfig",
     "Section",
     "StageConfig",
     "TrainConfig",

@@ -142,7 +142,10 @@ class RolloutConfig(Section):
         default=512, ge=1, description="The most responses that are generated at once; fewer need less memory."
     )
     memory: float = Field(
-        default=0.4, gt=0, lt=1, description="The share of a GPU's memory that graph's keys and values may take."
+        default=0.4,
+        gt=0,
+        lt=1,
+        description="The share of a GPU's memory that graph's keys and values may take; with verl, that vLLM may take.",
     )
     top_p: float = Field(default=1.0, gt=0, le=1, description="Sample from the smallest set of tokens with this mass.")
     top_k: int = Field(default=0, ge=0, description="Sample from this many likeliest tokens; 0: all.")
@@ -263,6 +266,36 @@ class TrainConfig(Section):
     )
 
 
+class RunConfig(Section):
+    engine: Literal["trl", "verl"] = Field(
+        default="trl",
+        description="What trains. trl: this machine, or several GPUs through accelerate; verl: a Ray cluster, from an "
+        "environment of its own (make verl).",
+    )
+
+
+class ClusterConfig(Section):
+    """For run.engine = verl."""
+
+    nodes: int = Field(default=1, ge=1, description="Machines that train, with verl.")
+    gpus_per_node: int = Field(
+        default=8, ge=0, description="GPUs of each; 0: one process on each machine's CPU, for small models and tests."
+    )
+    address: str = Field(
+        default="",
+        description="A Ray cluster that is up; auto: the one that this machine is part of; empty: one is started here.",
+    )
+    tensor_parallel: int = Field(default=1, ge=1, description="GPUs that hold one copy of the model to generate with.")
+    offload: bool = Field(
+        default=False, description="Keep weights and optimizer in main memory while responses are generated."
+    )
+
+    @property
+    def processes(self) -> int:
+        """That train: one for each GPU, or for each machine without any."""
+        return self.nodes * max(1, self.gpus_per_node)
+
+
 class Config(Section):
     model: ModelConfig = Field(default=ModelConfig(), description="The model that is trained.")
     data: DataConfig = Field(default=DataConfig(), description="Problems to train and to evaluate on.")
@@ -270,3 +303,5 @@ class Config(Section):
     train: TrainConfig = Field(default=TrainConfig(), description="Batches, limits, stages, learning rate.")
     rollout: RolloutConfig = Field(default=RolloutConfig(), description="How responses are generated.")
     judge: JudgeConfig = Field(default=JudgeConfig(), description="How programs are judged.")
+    run: RunConfig = Field(default=RunConfig(), description="Which engine trains.")
+    cluster: ClusterConfig = Field(default=ClusterConfig(), description="Where verl trains.")

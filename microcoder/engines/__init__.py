@@ -7,6 +7,8 @@
     evaluate.py     accuracy on held-out problems
     loading.py      the model of a run, and its adapter
     on_trl.py       TRL's GRPOTrainer with our advantages and our loss
+    on_verl.py      verl's PPOTrainerSync with the same; verl/ holds its parts
+    names.py        verl's names -> ours
     saving.py       a checkpoint as a whole or not at all
     recording.py    the end of each step: metrics, rollouts, evaluations, warnings
     training.py     a run: its stages, resuming

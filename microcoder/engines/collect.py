@@ -157,7 +157,7 @@ def collect(
         for name, value in seconds.items():
             batch.seconds[name] += value
         _replace(batch, silent, more, samples)
-    _weigh(batch.responses, settings, stage, seed, step, first_row)
+    weigh(batch.responses, settings, stage, seed, step, first_row)
     return batch
 
 
@@ -174,7 +174,7 @@ def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int
         batch.discarded += group
 
 
-def _weigh(
+def weigh(
     responses: list[Response], settings: GrpoConfig, stage: Stage, seed: int, step: int, first_row: int
 ) -> None:
     """Rewards, mask and advantages, into the responses."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..grpo import diversity
 from ..judge.extract import code_block
+from ..schema import Problem
 from .collect import Batch, also_accuracy, signal
 
 
@@ -39,6 +40,7 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
         "judge_faults": sum(row.faulty and not row.cut for row in everything),
         "cut_stragglers": sum(row.cut for row in everything),
         "resampled": batch.resampled,
+        "tests_mean": _mean([_tests(row.problem) for row in everything]),
         "rows": len(everything),
         "tokens": sum(len(row.ids) for row in everything),
         "verdicts": verdicts,
@@ -69,6 +71,11 @@ def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[s
         }
         for n, row in enumerate([*batch.responses, *batch.discarded])
     ]
+
+
+def _tests(problem: Problem) -> int:
+    """How many tests decide; asserts are counted by the word, since one text may hold many."""
+    return len(problem.tests) + sum(text.count("assert ") for text in problem.asserts)
 
 
 def _mean(values: Sequence[float | bool]) -> float:

@@ -17,6 +17,8 @@ from ..models.loading import load_tokenizer
 from .batches import Batches, batches, order
 from .problems import DataError, load_problems, with_prompts
 from .ranks import devices
+from .verl.refusals import lacking as lacking_for_verl
+from .verl.settings import compiled
 
 GIB = 1 << 30
 
@@ -34,7 +36,7 @@ def describe(config: Config, folder: Path) -> Plan:
     """The resolved plan: stages, batches, tokens, memory, and what is missing. Downloads nothing."""
     made = Plan()
     made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
-    counts = batches(config, devices())
+    counts = batches(config, config.cluster.processes if config.run.engine == "verl" else devices())
     shape = _model(config, made)
     longest = _problems(config, counts, made)
     preset = config.grpo.preset
@@ -45,12 +47,18 @@ def describe(config: Config, folder: Path) -> Plan:
         made.say("memory", _memory(config, counts, shape, longest))
     made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
     made.say("evaluation", _evaluation(config))
+    if config.run.engine == "verl":
+        settings = compiled(config, stages_of(config)[0], counts, config.model.name, folder)
+        for name, value in settings.items():
+            made.say("verl", f"{name} = {value}")
     made.missing += lacking(config)
     return made
 
 
 def lacking(config: Config) -> list[str]:
     """Packages and devices that the settings ask for and that are not here."""
+    if config.run.engine == "verl":
+        return lacking_for_verl(config)
     found = []
     vllm = config.rollout.engine == "vllm"
     for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
@@ -19,7 +19,9 @@ from ..run import Run, write_rollouts
 from .batches import Batches
 from .evaluate import evaluation
 from .measuring import measures, records
-from .on_trl import StageTrainer
+
+if TYPE_CHECKING:  # verl has an environment of its own, without TRL
+    from .on_trl import StageTrainer
 
 WINDOW, COOLDOWN, INCREMENT, HIGHEST = 30, 40, 0.2, 1.8  # of the watch over D, where temperature is auto
 
@@ -95,7 +97,7 @@ class Recorder(TrainerCallback):
         if step == train.steps or (train.eval_every and step % train.eval_every == 0):
             metrics |= self.evaluate()
         if self.trainer.is_world_process_zero():
-            self.record(step, metrics)
+            write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
         self.finished, self.asked = step, self.asks()
         self.reset()
         return metrics
@@ -147,13 +149,6 @@ class Recorder(TrainerCallback):
         found = evaluation(gather_object(responses), train.eval_tries)
         return {**found, "evaluation_s": time.perf_counter() - started}
 
-    def record(self, step: int, metrics: dict[str, Any]) -> None:
-        run, observer = self.setup.run, self.setup.observer
-        run.log(step, {name: value for name, value in metrics.items() if name != "step"})
-        observer.step(metrics)
-        for advice in new_advice(run.metrics()):
-            observer.warn(advice)
-
     def asks(self) -> bool:
         """Whether D is about to settle too low; the stage that is asked for is written down."""
         if self.watch is None:
@@ -174,6 +169,14 @@ class Recorder(TrainerCallback):
         self.trainer.seconds = dict.fromkeys(self.trainer.seconds, 0.0)
         self.trainer.counted = None
         self.started = time.perf_counter()
+
+
+def write_down(run: Run, observer: Observer, config: Config, metrics: dict[str, Any]) -> None:
+    """A step's metrics: to the run, to whoever watches, and what there is to say about them."""
+    run.log(metrics["step"], {name: value for name, value in metrics.items() if name != "step"})
+    observer.step(metrics)
+    for advice in new_advice(run.metrics(), config.model_dump()):
+        observer.warn(advice)
 
 
 def tested(metrics: dict[str, Any]) -> str:

@@ -28,7 +28,6 @@ from ..models import resolve
 from ..models.loading import load_tokenizer
 from ..run import Run, latest_checkpoint
 from .batches import Batches, batches
-from .on_trl import StageTrainer
 from .problems import load_problems, with_prompts
 from .ranks import devices, share, together
 from .recording import Observer, Recorder, Setup
@@ -103,6 +102,8 @@ def steps_done(run: Run, counts: Batches) -> int:
 
 def train_stage(setup: Setup, stage: Stage, last: int) -> None:
     """From the newest checkpoint to step `last`, or to the step at which the watch asks for another stage."""
+    from .on_trl import StageTrainer  # not above: verl has an environment of its own, without TRL
+
     config, run = setup.config, setup.run
     setup.observer.phase("loading")
     recorder = Recorder(setup, last)
@@ -146,7 +147,7 @@ def hardware() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     found = {"microcoder": __version__, "python": platform.python_version()}
-    for name in ("torch", "transformers", "trl", "accelerate", "peft", "vllm"):
+    for name in ("torch", "transformers", "trl", "verl", "ray", "accelerate", "peft", "vllm"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -1,0 +1,60 @@
+"""Trainings on verl that are small enough for tests. What imports verl is imported late: conftest.py comes first."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from engine_runs import TINY
+
+from microcoder.config import load, to_toml
+from microcoder.engines.batches import batches
+from microcoder.engines.planning import stages_of
+from microcoder.engines.ranks import Silent
+from microcoder.engines.verl.files import write_files
+from microcoder.engines.verl.session import session, train
+from microcoder.engines.verl.settings import compiled
+from microcoder.models import resolve
+from microcoder.run import Run, read_metrics
+
+CPU = ("run.engine=verl", "cluster.gpus_per_node=0")
+
+
+def settings(*more):
+    return load(None, [*TINY, *CPU, *more])
+
+
+def trained(path, *more):
+    """A run, from its beginning or from its last checkpoint on; the lines of its metrics."""
+    config = settings(*more)
+    with Run.resume(path) if path.exists() else Run.create(path, to_toml(config), {}) as run:
+        train(config, run, Silent())
+    return read_metrics(path)
+
+
+def theirs(config):
+    """What verl is given for the first stage."""
+    from microcoder.engines.verl.stages import composed
+
+    counts = batches(config, config.cluster.processes)
+    return composed(compiled(config, stages_of(config)[0], counts, resolve("nano").path, Path("/runs/a")))
+
+
+@contextlib.contextmanager
+def spied(path, config, stage, problems, prompts, ends):
+    """A trainer whose processes are up, and note the weights before and the gradients of each update."""
+    from spying import SpiedTrainer
+
+    from microcoder.engines.on_verl import Setup
+    from microcoder.engines.verl.stages import composed
+
+    counts = batches(config, config.cluster.processes)
+    with Run.create(path, to_toml(config), {}) as run:
+        write_files(path / "data", (problems, prompts), range(len(problems)), ([], []), 0)
+        theirs = composed(compiled(config, stage, counts, resolve("nano").path, path))
+        with session(config, theirs):
+            setup = Setup(config, run, counts, Silent(), {problem.id: problem for problem in problems}, 0, ends)
+            trainer = SpiedTrainer(theirs, setup, stage, 1)
+            trainer.init()
+            trainer.global_steps = 1
+            yield trainer
