@@ -189,10 +189,6 @@ def test_a_page_follows_a_run_while_it_is_written(tmp_path, serve, opened):
 # ---- rollouts
 
 
-def group(page):
-    return page.locator("section.group h2").inner_text()
-
-
 def test_groups_and_steps_are_walked_through_by_keyboard_and_a_link_shows_exactly_that_view(site, opened):
     page = opened(site + "#/rollouts?run=a")
     heading = page.locator("section.group h2")
@@ -209,7 +205,7 @@ def test_groups_and_steps_are_walked_through_by_keyboard_and_a_link_shows_exactl
     page.keyboard.press("j")
     expect(heading).to_have_text("p1")
     again = opened(page.url)
-    assert group(again) == "p1"
+    expect(again.locator("section.group h2")).to_have_text("p1")
     expect(again.locator("section.group > p").first).to_contain_text("step 19")
     page.go_back()
     expect(heading).to_have_text("p0")
@@ -271,9 +267,9 @@ def test_two_runs_are_compared_on_the_same_problems_side_by_side(site, opened):
     page.get_by_label("First").select_option("a")
     page.get_by_label("Second").select_option("b")
     expect(page.locator(".picks li").first).to_contain_text("won")
-    assert group(page) == "p0"
+    expect(page.locator("section.group h2")).to_have_text("p0")
     sides = page.locator(".sides > section")
-    assert [side.locator("h3").inner_text() for side in sides.all()] == ["a", "b"]
+    expect(sides.locator("h3")).to_have_text(["a", "b"])
     expect(sides.nth(0).locator("article")).to_have_count(4)
     expect(sides.nth(1)).to_contain_text("3 of 4 accepted")
     page.get_by_role("button", name="Swap").click()
