@@ -71,7 +71,7 @@ class Library:
         """The folder of that name; one that is not there is refused."""
         folder = self.listing().folders.get(name)
         if folder is None or (kinds and folder.kind not in kinds):
-            raise Missing(f"there is no {' or '.join(kinds) or 'folder'} {name!r} under {self.root.name}")
+            raise Missing(f"there is no {' or '.join(kinds) or 'run'} {name!r} under {self.root.name}")
         return folder
 
 
