@@ -33,7 +33,7 @@ from faults_bench import Bench
 from faults_draw import HALVES, read
 from faults_run import Kind, Runs
 
-from microcoder.data.difficulty.evaluation import wilson
+from microcoder.intervals import wilson
 
 PARTS = (
     faults_rows, faults_repair, faults_statement, faults_tests, faults_format, faults_twins, faults_programs,
@@ -70,7 +70,7 @@ def main() -> None:
 
 def show(row: dict[str, Any], misses: bool) -> None:
     def share(hits: int, count: int) -> str:
-        low, high = wilson(hits, count) if count else (0.0, 1.0)
+        low, high = wilson(hits, count) or (0.0, 1.0)
         return f"{hits / count if count else 0:.3f} [{low:.3f}-{high:.3f}]"
 
     recall, precision = share(row["found"], row["n"]), share(row["found"], row["found"] + row["false"])

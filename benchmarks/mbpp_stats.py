@@ -7,20 +7,19 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from microcoder.study.effects import paired
+
 RESAMPLES = 10_000
-T = [math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]  # 97.5%, by degrees of freedom
 Scores = NDArray[np.float64]  # (seeds, problems)
 Interval = tuple[float, float] | None
 
 
 def t_interval(means: list[float]) -> Interval:
     """The 95% interval of the mean of the seeds; none for fewer than two."""
-    n = len(means)
-    if n < 2:
+    if len(means) < 2:
         return None
-    half = (T[n - 1] if n <= len(T) else 1.96) * float(np.std(means, ddof=1)) / math.sqrt(n)
-    middle = float(np.mean(means))
-    return middle - half, middle + half
+    found = paired(dict(enumerate(means)))
+    return found.low, found.high
 
 
 def bootstrap(scores: Scores) -> Interval:

@@ -7,11 +7,10 @@ import math
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from microcoder.bench.records import BenchError, Mark, Sample
-from microcoder.bench.score import bootstrap, outcomes, pass_at_k, score
+from microcoder.bench.score import outcomes, pass_at_k, score
 from microcoder.schema import Problem
 
 RIGHT, WRONG, FAULT = "accepted", "wrong_answer", "internal_error"
@@ -77,29 +76,6 @@ def test_pass_at_k_goes_up_to_the_fewest_tries_that_any_problem_has():
     assert found["1"] == pytest.approx((2 / 7 + 1 / 7 + 0) / 3)
     assert found["2"] == pytest.approx((11 / 21 + 6 / 21 + 0) / 3)  # 1 - C(5, 2) / C(7, 2), 1 - C(6, 2) / C(7, 2)
     assert found["7"] == pytest.approx(2 / 3)
-
-
-def test_the_interval_of_a_hundred_problems_half_solved_is_two_deviations_wide():
-    low, high = bootstrap(np.repeat([0.0, 1.0], 50))
-    assert (low, high) == pytest.approx((0.5 - 1.96 * 0.05, 0.5 + 1.96 * 0.05), abs=0.011)  # means are whole hundredths
-    assert bootstrap(np.array([0.5] * 9)) == (0.5, 0.5)
-    assert bootstrap(np.array([1.0])) == (None, None)
-
-
-def test_drawing_counts_gives_the_interval_of_drawing_problems():
-    values = np.random.default_rng(1).integers(0, 5, 83) / 4
-    picks = np.random.default_rng(2).integers(len(values), size=(40_000, len(values)))
-    drawn = np.quantile(values[picks].mean(1), (0.025, 0.975))
-    assert bootstrap(values, 40_000) == pytest.approx(tuple(drawn), abs=1.5 / (4 * 83))  # means are whole 332nds
-
-
-def test_the_interval_holds_the_truth_about_95_times_in_100():
-    rng = np.random.default_rng(0)
-    held = 0
-    for _ in range(400):
-        low, high = bootstrap(rng.binomial(4, rng.beta(0.5, 0.75, 60)) / 4)
-        held += low <= 0.4 <= high
-    assert 0.91 <= held / 400 <= 0.98
 
 
 def test_table_1_has_the_platforms_of_livecodebench_in_order_and_all_of_them_last():

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from microcoder.data.difficulty.evaluation import evaluate, majority, wilson
+from microcoder.data.difficulty.evaluation import evaluate, majority
 from microcoder.data.difficulty.features import NAMES, features
 from microcoder.data.difficulty.predictor import Predictor, PredictorError, predict, probabilities, table
 from microcoder.data.difficulty.rubric import DIMENSIONS, WEIGHTS, parse, question, rubric, weighted
@@ -289,8 +289,6 @@ def test_an_evaluation_counts_as_by_hand():
     assert found.macro_f1 == pytest.approx((6 / 9 + 8 / 11) / 2)
     assert found.interval == pytest.approx((0.3968, 0.8922), abs=1e-4)  # Wilson's, of 7 in 10
     assert majority(truth) == "hard"
-    assert wilson(0, 10)[0] == 0
-    assert wilson(10, 10)[1] == pytest.approx(1)
 
 
 # rubric

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from microcoder.engines.collect import Response
-from microcoder.engines.evaluate import evaluation, interval
+from microcoder.engines.evaluate import evaluation
 from microcoder.schema import Problem, Verdict
 
 
@@ -20,36 +19,6 @@ def answers(verdicts, score=None, label="", ids=((1, 2, 3, 4),), truncated=False
 
 
 YES, NO, FAULT = "accepted", "wrong_answer", "internal_error"
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
-    draw = np.random.default_rng(1)
-    covered = []
-    for _ in range(300):
-        truth = draw.uniform(0.2, 0.8)
-        low, high = interval(draw.binomial(4, truth, size=60) / 4)  # 60 problems, 4 tries each
-        covered.append(low <= truth <= high)
-    assert 0.91 < np.mean(covered) < 0.98
-
-
-def test_the_interval_shrinks_with_the_root_of_the_number_of_problems():
-    draw = np.random.default_rng(2)
-    widths = [float(np.subtract(*interval(draw.binomial(1, 0.5, size=n).astype(float))[::-1])) for n in (100, 1600)]
-    assert widths[0] / widths[1] == pytest.approx(4, rel=0.15)
-    assert widths[0] == pytest.approx(2 * 1.96 * 0.05, rel=0.15)
-
-
-def test_the_interval_is_the_same_each_time():
-    scores = np.linspace(0, 1, 9)
-    assert interval(scores) == interval(scores)
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [([], (None, None)), ([0.5], (None, None)), ([0.25] * 7, (0.25, 0.25)), ([0.0, 0.0], (0.0, 0.0)), ([1, 1], (1, 1))],
-)
-def test_too_few_problems_have_no_interval_and_equal_ones_no_width(scores, expected):
-    assert interval(np.array(scores, float)) == expected
 
 
 def test_accuracy_is_the_mean_over_problems_of_the_mean_of_their_tries():

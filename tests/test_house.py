@@ -13,7 +13,7 @@ import microcoder
 
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
-    {"files", "prompts"},
+    {"files", "intervals", "prompts"},
     {"config", "configs", "run", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
     {"rollout"},
@@ -26,6 +26,7 @@ FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
 NARROWER = {  # folder: (the only parts it may import, the only packages outside the standard library)
     "schema": (set(), set()),
     "files": ({"schema"}, {"pyarrow"}),
+    "intervals": (set(), {"numpy"}),
     "judge": ({"schema", "judge"}, {"numpy"}),
     "judge.sandbox": ({"judge.sandbox"}, set()),
     "grpo": ({"grpo"}, {"torch", "numpy"}),
@@ -41,13 +42,13 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "rollout": ({"rollout"}, {"torch", "transformers", "triton"}),
     "bench": (
         {
-            "schema", "files", "prompts", "config", "models", "run", "verdict_log", "judge", "grpo", "rollout", "bench",
-            "starter", "data.sources", "data.record", "data.endpoint",
+            "schema", "files", "intervals", "prompts", "config", "models", "run", "verdict_log", "judge", "grpo",
+            "rollout", "bench", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),
     "study": (
-        {"schema", "files", "config", "run", "starter", "judge", "bench.layout", "study"},
+        {"schema", "files", "intervals", "config", "run", "starter", "judge", "bench.layout", "study"},
         {"numpy", "matplotlib"},
     ),
     "dashboard": (

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from microcoder.cli.study_report import report
 from microcoder.run import Run, read_metrics
-from microcoder.study.asked import by_diversity, mask_rows, policy_rows, wilson
+from microcoder.study.asked import by_diversity, mask_rows, policy_rows
 from microcoder.study.claims import ClaimTest
 from microcoder.study.curves import boundaries
 from microcoder.study.deciding import surviving
@@ -411,15 +411,6 @@ def test_mistakes_of_the_policies_are_added_up_over_runs_and_join_the_metrics(tm
     write_report(tmp_path, figures=False)
     policies = rows((tmp_path / "report.md").read_text(), "### What each judging policy gets wrong")
     assert ["`paper`", "all arms", "0 of 80 (0.0 to 4.6%)", "12 of 120 (5.8 to 16.7%)"] in policies
-
-
-@pytest.mark.parametrize(
-    ("count", "of", "interval"),
-    [(0, 10, (0.0, 0.2775)), (5, 10, (0.2366, 0.7634)), (10, 10, (0.7225, 1.0)), (1, 29, (0.0061, 0.1718))],
-)
-def test_wilson_intervals_are_the_published_ones(count, of, interval):
-    assert wilson(count, of) == pytest.approx(interval, abs=5e-5)
-    assert wilson(0, 0) is None
 
 
 # ---- words and numbers

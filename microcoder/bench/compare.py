@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..intervals import bootstrap
 from .layout import Table, aligned, counted, for_markdown, percent, piped, plain
 from .records import BenchError
-from .score import bootstrap
 
 RESAMPLES = 10_000
 DRAWS = 20_000

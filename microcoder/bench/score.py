@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..intervals import bootstrap
 from ..schema import ACCEPTED, VERDICTS, Problem
 from .records import BenchError, Mark, Sample
 
@@ -28,7 +29,6 @@ POLICIES = ("exact", "robust")  # those that a mark has
 PLATFORMS = ("atcoder", "leetcode", "codeforces")  # in the order of the tables; others follow by name
 DIFFICULTIES = ("easy", "medium", "hard")  # others, such as a rating, count in "all" alone
 KS = (1, 2, 4, 5, 8, 10, 20, 50, 100)
-RESAMPLES = 2000
 FAULT = "internal_error"
 
 Floats = NDArray[np.float64]
@@ -60,20 +60,6 @@ def outcomes(marks: Iterable[Mark], policy: str) -> dict[str, list[float]]:
         if verdict != FAULT:
             found.setdefault(mark.problem_id, []).append(float(verdict == ACCEPTED))
     return found
-
-
-def bootstrap(values: Floats, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float | None, float | None]:
-    """The 95% percentile interval of the mean of `values`  # (n,).
-
-    A resample's mean depends only on how often each distinct value was drawn, and those counts are multinomial: drawing
-    the counts gives the same distribution as drawing the n values, at a cost that does not grow with n.
-    """
-    if len(values) < 2:
-        return None, None
-    distinct, counts = np.unique(values, return_counts=True)  # (d,), (d,)
-    draws = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=resamples)  # (resamples, d)
-    low, high = np.quantile(draws @ distinct / len(values), (0.025, 0.975))
-    return float(low), float(high)
 
 
 def pass_at_k(tries: int, right: int, k: int) -> float:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..grpo import diversity
+from ..intervals import bootstrap
 from .collect import Response, also_accuracy
-
-RESAMPLES = 2000
 
 
 def evaluation(responses: Sequence[Response], tries: int) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def evaluation(responses: Sequence[Response], tries: int) -> dict[str, Any]:
     groups = [responses[n : n + tries] for n in range(0, len(responses), tries)]
     scores = [_score(group) for group in groups]
     known = np.array([score for score in scores if score is not None])
-    low, high = interval(known)
+    low, high = bootstrap(known)
     also = also_accuracy(responses)
     return {
         "test_accuracy": float(known.mean()) if len(known) else None,
@@ -38,15 +37,6 @@ def evaluation(responses: Sequence[Response], tries: int) -> dict[str, Any]:
         "test_judge_faults": sum(row.faulty for row in responses),
         "test_by_difficulty": _by_difficulty(groups, scores),
     }
-
-
-def interval(scores: np.ndarray) -> tuple[float | None, float | None]:
-    """The 95% bootstrap interval of the mean."""
-    if len(scores) < 2:
-        return None, None
-    picks = np.random.default_rng(0).integers(len(scores), size=(RESAMPLES, len(scores)))
-    low, high = np.quantile(scores[picks].mean(1), (0.025, 0.975))
-    return float(low), float(high)
 
 
 def _score(group: Sequence[Response]) -> float | None:

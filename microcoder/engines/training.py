@@ -10,7 +10,7 @@ import gc
 import logging
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +27,7 @@ from ..judge import Judge
 from ..models import resolve
 from ..models.loading import load_tokenizer
 from ..run import Run, latest_checkpoint
+from ..schema import Problem
 from .batches import Batches, batches
 from .problems import load_problems, with_prompts
 from .ranks import devices, share, together
@@ -39,11 +40,7 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     counts = batches(config, devices())
     source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source)
-    loaded = {}
-    for split in ("train", "test"):
-        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
-        observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
-        loaded[split] = (found.problems, prompts)
+    loaded = problems_of(config, tokenizer, observer)
     begin(config, run, choose)
     together()
     observer.note(counts.words())
@@ -52,12 +49,35 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     options["workers"] = share(options["workers"]) if config.judge.workers == "auto" else options["workers"]
     with Judge(**options) as judge:
         setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
-        while (done := steps_done(run, counts)) < config.train.steps:
-            stages = plan_of(config, run)
-            stage, _, last = next(part for part in segments(stages, config.train.steps) if part[2] > done)
-            run.update(stages=[asdict(each) for each in stages])
+        for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
             gc.collect()
+
+
+def problems_of(config: Config, tokenizer: Any, observer: Observer) -> dict[str, tuple[list[Problem], list[list[int]]]]:
+    """Of both splits the problems that are short enough, and their prompts."""
+    loaded = {}
+    for split in ("train", "test"):
+        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
+        observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
+        loaded[split] = (found.problems, prompts)
+    return loaded
+
+
+def stages_left(config: Config, run: Run, counts: Batches) -> Iterator[tuple[Stage, int]]:
+    """Stage after stage, each with its last step, until all steps are done; the next one is planned when it is due."""
+    while (done := steps_done(run, counts)) < config.train.steps:
+        stages = plan_of(config, run)
+        stage, _, last = next(part for part in segments(stages, config.train.steps) if part[2] > done)
+        run.update(stages=[asdict(each) for each in stages])
+        yield stage, last
+
+
+def stage_words(stage: Stage, done: int, last: int, checkpoint: Path | None) -> str:
+    return (
+        f"stage: temperature {stage.temperature:g}, up to {stage.max_response_tokens} tokens, "
+        f"steps {done + 1} to {last}" + (f", from {checkpoint.name}" if checkpoint else "")
+    )
 
 
 def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) -> None:
@@ -121,10 +141,7 @@ def train_stage(setup: Setup, stage: Stage, last: int) -> None:
     trainer.remove_callback(PrinterCallback)
     recorder.trainer, trainer.finish_step = trainer, recorder.finish
     checkpoint = latest_checkpoint(run.path)
-    setup.observer.note(
-        f"stage: temperature {stage.temperature:g}, up to {stage.max_response_tokens} tokens, "
-        f"steps {steps_done(run, setup.counts) + 1} to {last}" + (f", from {checkpoint.name}" if checkpoint else "")
-    )
+    setup.observer.note(stage_words(stage, steps_done(run, setup.counts), last, checkpoint))
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trainer.sampler = None  # its room is the next stage's
     together()  # the next stage begins with the checkpoint that the first process has just written

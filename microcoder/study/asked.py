@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..intervals import wilson
 from ..schema import POLICIES
 from .effects import paired
 from .gathering import ArmRuns, ScaleRuns
@@ -19,7 +19,6 @@ from .results import arm_row
 
 AFTER = "last(test_accuracy)"
 CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the others are held against
-Z = 1.959963984540054  # of the normal distribution, for an interval of 95%
 
 
 def mask_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
@@ -74,16 +73,6 @@ def _mistakes(policy: str, group: str, runs: Sequence[Mapping[str, float]]) -> d
     counts = {"right_refused": (refused, right), "wrong_accepted": (accepted, programs - right)}
     found = {name: {"count": count, "of": of, "interval": wilson(count, of)} for name, (count, of) in counts.items()}
     return {"policy": policy, "programs_of": group, **found}
-
-
-def wilson(count: int, of: int) -> tuple[float, float] | None:
-    """The 95% interval of a share; of nothing there is none."""
-    if not of:
-        return None
-    share, weight = count / of, Z * Z / of
-    centre = (share + weight / 2) / (1 + weight)
-    reach = math.sqrt(weight * (share * (1 - share) + weight / 4)) / (1 + weight)
-    return max(0.0, centre - reach), min(1.0, centre + reach)
 
 
 def _arms(scale: ScaleRuns, study: str) -> dict[str, ArmRuns]:

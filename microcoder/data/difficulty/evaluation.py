@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-Z = 1.959964  # of a 95% interval
+from ...intervals import wilson
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Evaluation:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's, 95%."""
-        return wilson(int(np.trace(self.confusion)), self.problems)
+        return wilson(int(np.trace(self.confusion)), self.problems) or (0.0, 1.0)
 
     @property
     def macro_f1(self) -> float:
@@ -59,10 +58,3 @@ def evaluate(truth: Sequence[str], predicted: Sequence[str], labels: Sequence[st
 def majority(labels: Sequence[str]) -> str:
     """The label that is guessed by whoever looks at no problem at all; of equals, the first."""
     return Counter(labels).most_common(1)[0][0]
-
-
-def wilson(hits: int, count: int) -> tuple[float, float]:
-    share, square = hits / count, Z * Z / count
-    middle = (share + square / 2) / (1 + square)
-    half = Z * math.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,15 +14,14 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 from verl.utils.config import validate_config
 
 from ...config import Config
-from ...grpo import Stage, segments
+from ...grpo import Stage
 from ...models import ModelSource, resolve
 from ...models.loading import end_tokens, load_tokenizer
 from ...run import Run, latest_checkpoint
 from ..batches import PlanError, batches, order
 from ..on_verl import Setup, StageTrainer, native
-from ..problems import load_problems, with_prompts
 from ..recording import Observer
-from ..training import begin, plan_of, quiet, steps_done
+from ..training import begin, problems_of, quiet, stage_words, stages_left, steps_done
 from .files import write_files
 from .session import base_folder, session
 from .settings import compiled
@@ -37,11 +35,7 @@ def train(config: Config, run: Run, observer: Observer) -> None:
     if source.adapter:
         raise PlanError(f"{source.name} is an adapter, which verl is not given; use run.engine=trl, or merge it first")
     tokenizer = load_tokenizer(source)
-    loaded = {}
-    for split in ("train", "test"):
-        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
-        observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
-        loaded[split] = (found.problems, prompts)
+    loaded = problems_of(config, tokenizer, observer)
     begin(config, run, None)
     observer.note(counts.words())
     numbers = order(len(loaded["train"][0]), counts, config.train.steps, config.train.seed)
@@ -49,12 +43,7 @@ def train(config: Config, run: Run, observer: Observer) -> None:
     problems = {problem.id: problem for split in loaded.values() for problem in split[0]}
     ends = frozenset(end_tokens(SimpleNamespace(generation_config=_generation(source)), tokenizer))
     setup = Setup(config, run, counts, observer, problems, len(loaded["test"][0]), ends)
-    while steps_done(run, counts) < config.train.steps:
-        stages = plan_of(config, run)
-        stage, _, last = next(
-            part for part in segments(stages, config.train.steps) if part[2] > steps_done(run, counts)
-        )
-        run.update(stages=[asdict(each) for each in stages])
+    for stage, last in stages_left(config, run, counts):
         train_stage(setup, source, stage, last)
 
 
@@ -67,10 +56,7 @@ def train_stage(setup: Setup, source: ModelSource, stage: Stage, last: int) -> N
     changed = compiled(config, stage, counts, source.path, run.path.resolve(), resume_from)
     changed["trainer.val_before_train"] = bool(setup.tests) and not run.metrics()
     settings = composed(changed)
-    observer.note(
-        f"stage: temperature {stage.temperature:g}, up to {stage.max_response_tokens} tokens, "
-        f"steps {done + 1} to {last}" + (f", from {checkpoint.name}" if checkpoint else "")
-    )
+    observer.note(stage_words(stage, done, last, checkpoint))
     with session(config, settings):
         trainer = StageTrainer(settings, setup, stage, last)
         trainer.init()
