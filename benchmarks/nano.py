@@ -20,7 +20,7 @@ from microcoder.engines.collect import respond
 from microcoder.engines.loading import load_model
 from microcoder.engines.problems import load_problems, with_prompts
 from microcoder.engines.training import quiet
-from microcoder.judge import Judge
+from microcoder.judges import open_judge
 from microcoder.models import resolve
 from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.rollout import Sampler, Sampling
@@ -42,7 +42,7 @@ def main() -> None:
     sampler = Sampler(model, end_tokens(model, tokenizer))
     loaded, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config.data.max_prompt_tokens)
     rows = []
-    with Judge(**{**config.judge.options(), "queue": 1 << 16}) as judge:
+    with open_judge({**config.judge.options(), "queue": 1 << 16}) as judge:
         for temperature in args.temperatures:
             tries = args.tries if temperature else 1
             sampling = Sampling(temperature, args.limit, tries)

@@ -17,6 +17,8 @@ Policy = Literal["exact", "robust", "paper"]
 KINDS = ("stdin", "function", "assert")
 POLICIES = ("exact", "robust", "paper")
 
+LANGUAGES = {"python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp"}
+
 ACCEPTED = "accepted"
 VERDICTS = (
     ACCEPTED,
@@ -156,6 +158,7 @@ class Solution:
     code: str | None = None
     completion: str | None = None
     id: str = ""
+    language: str = "python"
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Solution:
@@ -177,6 +180,7 @@ class Solution:
             code=record.get("code"),
             completion=record.get("completion"),
             id="" if ident is None else str(ident),
+            language=language_named(record.get("language")),
         )
 
 
@@ -233,6 +237,15 @@ class Verdict:
         _known(cls, record, "verdict")
         tests = [TestVerdict(**t) for t in record.get("tests", [])]
         return cls(**{**record, "tests": tests})
+
+
+def language_named(name: str | None) -> str:
+    """"python" or "cpp" for any of their names; SchemaError for a language that cannot be judged."""
+    if name is None or name == "":
+        return "python"
+    if not isinstance(name, str) or name.lower() not in LANGUAGES:
+        raise SchemaError(f"language is {name!r}; programs in python and cpp can be judged")
+    return LANGUAGES[name.lower()]
 
 
 def nearest(word: str, known: Any) -> str:

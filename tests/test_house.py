@@ -16,7 +16,7 @@ FLOORS = (  # a part may import the parts of the floors before its own
     {"files", "intervals", "prompts"},
     {"config", "configs", "run", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
-    {"rollout"},
+    {"rollout", "judges"},
     {"engines", "data"},
     {"bench"},
     {"study", "dashboard", "service"},
@@ -29,6 +29,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "intervals": (set(), {"numpy"}),
     "judge": ({"schema", "judge"}, {"numpy"}),
     "judge.sandbox": ({"judge.sandbox"}, set()),
+    "judges": ({"schema", "judge", "judges"}, {"httpx", "ray"}),
     "grpo": ({"grpo"}, {"torch", "numpy"}),
     "config": ({"schema", "config"}, {"pydantic"}),
     "configs": (set(), set()),
@@ -42,7 +43,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "rollout": ({"rollout"}, {"torch", "transformers", "triton"}),
     "bench": (
         {
-            "schema", "files", "intervals", "prompts", "config", "models", "run", "verdict_log", "judge", "grpo",
+            "schema", "files", "intervals", "prompts", "config", "models", "run", "verdict_log", "judge", "judges", "grpo",
             "rollout", "bench", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},

@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from .. import __version__
-from ..judge import Judge
+from ..judge.base import Judging
+from ..judges import open_judge
 from ..schema import Problem, Solution, Verdict
 from .answers import code_of
 from .folder import Folder
@@ -40,7 +41,7 @@ class Observer(Protocol):
 class _Judging:
     """Programs under way, and the tries that wait for each."""
 
-    def __init__(self, judge: Judge, suite: Suite, folder: Folder, observer: Observer | None) -> None:
+    def __init__(self, judge: Judging, suite: Suite, folder: Folder, observer: Observer | None) -> None:
         self.judge, self.suite, self.folder, self.observer = judge, suite, folder, observer
         self.numbers = {problem.id: n for n, problem in enumerate(suite.problems)}
         self.waiting: dict[Key, list[str]] = {}
@@ -93,7 +94,7 @@ def run(
     """The result, which is written into the folder too. `judge`: options of Judge."""
     started = time.monotonic()
     options = {**judge, "policy": "robust", "also": "exact", "queue": QUEUE * judge["workers"]}
-    with Judge(**options) as pool:
+    with open_judge(options) as pool:
         judging = _Judging(pool, suite, folder, observer)
         for sample in list(folder.samples.values()):
             judging.add(sample)

@@ -92,7 +92,7 @@ def _judge(
     as_json: bool,
 ) -> int:
     from ..files import count_records
-    from ..judge import Judge
+    from ..judges import open_judge
     from ..verdict_log import VerdictLog
     from .progress import Progress
     from .summary import Tally, render
@@ -103,7 +103,7 @@ def _judge(
     options = config.options()
     try:
         # the interrupt passes through the judge's own exit, which then drops what is waiting instead of finishing it
-        with Judge(**options) as judge, contextlib.ExitStack() as stack:
+        with open_judge(options) as judge, contextlib.ExitStack() as stack:
             log = stack.enter_context(VerdictLog(output, fresh)) if output else None
             if log and log.done:
                 click.echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)

@@ -26,6 +26,7 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "train.trackers",
     "train.folder",
     "train.name",
+    "judge.on",
     "judge.workers",
     "judge.queue",
     "rollout.batch",

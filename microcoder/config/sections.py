@@ -16,6 +16,13 @@ class Section(BaseModel):
 
 
 class JudgeConfig(Section):
+    on: str = Field(
+        default="here",
+        pattern=r"^(here|https?://.+|ray:.+)$",
+        description="Where programs are judged. here: on this machine; http://HOST:8422: by `microcoder serve` there "
+        "(MICROCODER_TOKEN in the environment holds its token); ray:ADDRESS: on a Ray cluster, ray:auto being the one "
+        "this machine belongs to.",
+    )
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         default="auto",
         description="How many programs are judged at once; auto: one for each core this process may use.",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..config import JudgeConfig
-from ..judge import Judge
+from ..judges import open_judge
 from .difficulty.calibrate import Calibration, calibrate, calibrated
 from .difficulty.features import NAMES, features
 from .difficulty.predictor import Predictor, PredictorError, predict, table
@@ -73,7 +73,7 @@ def measured(
     known = sorted((hard, n) for n, (_, hard) in enumerate(chain.from_iterable(cores.map(hardnesses, parts))))
     wanted = {n for _, n in known[:: max(1, len(known) // problems)][:problems]}
     some = [record for n, record in enumerate(chain.from_iterable(map(read_records, parts))) if n in wanted]
-    with Judge(**{**JudgeConfig(**judge, **pace).options(), "queue": len(some) * attempts}) as sandbox:
+    with open_judge({**JudgeConfig(**judge, **pace).options(), "queue": len(some) * attempts}) as sandbox:
         calibrate(points(some, pass_rates(some, model, attempts, judge=sandbox, limit=limit)), model).save(file)
     return {}
 

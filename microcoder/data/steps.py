@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import JudgeConfig
-from ..judge import Judge
+from ..judges import open_judge
 from ..run.disk import write_whole
 from .collecting import digest_of, layout_of, read
 from .endpoint import endpoint_for
@@ -154,7 +154,7 @@ def verifying(
 ) -> Iterator[Callable[[Iterable[Record]], Iterator[Any]]]:
     options = Options(mutants=mutants, alive=alive)
     asks = endpoint_for(endpoint)
-    with Judge(**JudgeConfig(**judge, **pace).options()) as sandbox:
+    with open_judge(JudgeConfig(**judge, **pace).options()) as sandbox:
         check = partial(verify, judge=sandbox, options=options, endpoint=asks)
         yield lambda records: map(partial(_marked, unverified), check(records))
 

@@ -23,7 +23,7 @@ import torch
 
 from ..config import Config, to_toml
 from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady, viable
-from ..judge import Judge
+from ..judges import open_judge
 from ..models import ModelSource, cache, resolve
 from ..models.loading import end_tokens, load_tokenizer
 from ..rollout import Sampling, sampler_for
@@ -123,7 +123,7 @@ def _probe(
     sampler = sampler_for(model, ends, engine, rollout.batch, rollout.memory, observer.note)
     found = {}
     numbers = list(range(min(count, len(loaded.problems))))
-    with Judge(**{**config.judge.options(), "queue": 2 * count * samples}) as judge:
+    with open_judge({**config.judge.options(), "queue": 2 * count * samples}) as judge:
         for temperature in grid:
             observer.phase(f"sampling at temperature {temperature:g}")
             sampling = Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, config.train.seed)

@@ -28,7 +28,7 @@ from ..grpo import (
     repeat_tokens,
     truncation_mask,
 )
-from ..judge import Judge
+from ..judge.base import Judging
 from ..judge.extract import code_block
 from ..rollout import Completion
 from ..schema import ACCEPTED, Problem, Verdict
@@ -76,7 +76,7 @@ def respond(
     prompts: Sequence[list[int]],
     sample: Sample,
     decode: Callable[[list[int]], str],
-    judge: Judge,
+    judge: Judging,
     straggler_s: float = 0.0,
 ) -> tuple[list[Response], dict[str, float]]:
     """All responses to the problems `numbers`, in order, judged; and the seconds it took.
@@ -117,7 +117,7 @@ def respond(
 
 
 def _verdicts(
-    asked: Mapping[Future[Verdict], float], generated: float, judge: Judge, straggler_s: float
+    asked: Mapping[Future[Verdict], float], generated: float, judge: Judging, straggler_s: float
 ) -> tuple[dict[Future[Verdict], Verdict], dict[str, float]]:
     """Those that were waited for, and the seconds it took. `asked` says when each was asked for."""
     done, late = wait(asked, timeout=straggler_s or None)

@@ -31,7 +31,7 @@ from trl.models import unwrap_model_for_generation
 
 from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
-from ..judge import Judge
+from ..judge.base import Judging
 from ..models import ModelSource
 from ..models.loading import load_tokenizer
 from ..rollout import Completion, Sampling, sampler_for
@@ -56,7 +56,7 @@ class StageTrainer(GRPOTrainer):
         source: ModelSource,
         problems: Sequence[Problem],
         prompts: Sequence[list[int]],
-        judge: Judge,
+        judge: Judging,
         folder: str,
         callbacks: Sequence[TrainerCallback] = (),
         note: Callable[[str], None] | None = None,

@@ -13,7 +13,7 @@ from transformers import TrainerCallback
 from ..advise import Advice, new_advice
 from ..config import Config
 from ..grpo import PlateauWatch, WatchState
-from ..judge import Judge
+from ..judge.base import Judging
 from ..models import ModelSource
 from ..run import Run, write_rollouts
 from .batches import Batches
@@ -43,7 +43,7 @@ class Setup:
     run: Run
     source: ModelSource
     counts: Batches
-    judge: Judge
+    judge: Judging
     observer: Observer
     train: tuple[Sequence[Any], list[list[int]]]  # problems and their prompts
     test: tuple[Sequence[Any], list[list[int]]]

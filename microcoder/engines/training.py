@@ -23,7 +23,7 @@ from transformers import logging as transformers_logging
 from .. import __version__
 from ..config import Config
 from ..grpo import Stage, plan, segments
-from ..judge import Judge
+from ..judges import open_judge
 from ..models import resolve
 from ..models.loading import load_tokenizer
 from ..run import Run, latest_checkpoint
@@ -47,7 +47,7 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     options["workers"] = share(options["workers"]) if config.judge.workers == "auto" else options["workers"]
-    with Judge(**options) as judge:
+    with open_judge(options) as judge:
         setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)

@@ -6,7 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
@@ -44,12 +44,12 @@ class Examiner:
     """Judges one candidate at a time. It owns the zygotes, and a cache of expected values."""
 
     def __init__(self, settings: Settings, watch: Any = None) -> None:
-        self.settings = settings
+        self.settings = self.own = settings
         self.watch = watch
         self.zygotes: dict[str, Zygote] = {}
         self.values: dict[tuple[str, str, str], Any] = {}  # expected values by setup, statements, expression
-        # by the identity of a problem, which is kept with it: its tests, and the same under the second policy
-        self.plans: dict[int, tuple[Problem, list[Check], list[Check]]] = {}
+        # by the identity of a problem, which is kept with it, and policies: its tests, under the first and the second
+        self.plans: dict[tuple[int, str, str], tuple[Problem, list[Check], list[Check]]] = {}
 
     def forget(self) -> None:
         """Drop what was kept for further solutions of the same problems."""
@@ -68,8 +68,9 @@ class Examiner:
             zygote.close()
         self.zygotes = {}
 
-    def examine(self, problem: Problem, solution: Solution) -> Verdict:
+    def examine(self, problem: Problem, solution: Solution, settings: Settings | None = None) -> Verdict:
         """The verdict. Never raises for what a candidate or a problem does; BoxError becomes internal_error."""
+        self.settings = replace(settings, layer=self.own.layer) if settings else self.own
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.settings.layer)
         start = time.monotonic()
         for _ in range(3):  # a zygote that was killed is replaced, and its work done again
@@ -106,11 +107,12 @@ class Examiner:
 
     def _checks(self, problem: Problem, helpers: Helpers) -> tuple[list[Check], list[Check]]:
         """The tests, and the same ones under the second policy: they put the same into the candidate's process."""
-        if id(problem) not in self.plans:
-            own, also = problem.compare.policy, self.settings.also
-            first = checks(problem, own or self.settings.policy, helpers)
-            self.plans[id(problem)] = problem, first, checks(problem, own or also, helpers) if also else []
-        return self.plans[id(problem)][1:]
+        own, policy, also = problem.compare.policy, self.settings.policy, self.settings.also
+        key = (id(problem), policy, also)
+        if key not in self.plans:
+            first = checks(problem, own or policy, helpers)
+            self.plans[key] = problem, first, checks(problem, own or also, helpers) if also else []
+        return self.plans[key][1:]
 
     def limits(self, problem: Problem) -> Limits:
         settings = self.settings

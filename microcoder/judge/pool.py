@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import queue
@@ -12,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 from ..schema import POLICIES, Problem, Solution, Verdict
+from .base import JudgeError, Judging, solution_of
 from .boxes import BoxError, started
 from .examine import Settings
 from .worker import Request, receive, send
@@ -27,18 +27,14 @@ OWN_CPU_SECONDS = 120.0  # what a worker may use for one candidate; comparing 16
 KNOWN_PROBLEMS, KNOWN_BYTES = 1000, 64 << 20  # what a worker keeps for the next solution
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd}, {pid})"
-_Item = tuple["Future[Verdict]", Problem, Solution]
+_Item = tuple["Future[Verdict]", Problem, Solution, "Settings | None"]
 
 
 class GivenUp(Exception):
     """A candidate that is not tried again; the message says why."""
 
 
-class JudgeError(Exception):
-    """The judge cannot work here or any more; the message says what to do."""
-
-
-class Judge:
+class Judge(Judging):
     """Runs programs against problems' tests in a sandbox and says what happened.
 
     workers                candidates judged at a time; None: one per usable core
@@ -98,65 +94,33 @@ class Judge:
         for thread in self._threads[1:]:
             thread.start()
 
-    def check(self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None) -> Verdict:
-        """Judge one completion (the code in its last fenced block), one program (`code=`) or one Solution."""
-        return self.submit(problem, completion, code=code).result()
-
     def submit(
-        self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
+        self,
+        problem: Problem,
+        completion: str | Solution | None = None,
+        *,
+        code: str | None = None,
+        settings: Settings | None = None,
     ) -> Future[Verdict]:
-        """Queue one; blocks while the queue is full. The future never raises for what a program does."""
-        solution = _solution(problem, completion, code)
+        """As everywhere; `settings` hold for this candidate alone, but for the sandbox, which is the judge's."""
+        solution = solution_of(problem, completion, code)
         future: Future[Verdict] = Future()
         with self._lock:
             if self._closed:
                 raise JudgeError("this judge is closed; make a new one")
-        self._waiting.put((future, problem, solution))
+        self._waiting.put((future, problem, solution, settings))
         if self._closed:  # closed while this call waited for room
             future.cancel()
         return future
 
     def drop(self, future: Future[Verdict]) -> None:
-        """Nobody waits for this verdict any more: what is queued never runs, what runs is killed. Does not block."""
         if not future.cancel():
             with self._lock:
                 worker = self._busy.pop(future, None)
                 if worker is not None:
                     worker.abandon()
 
-    async def acheck(
-        self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
-    ) -> Verdict:
-        """`check` for coroutines: neither a full queue nor a slow program blocks the event loop."""
-        loop = asyncio.get_running_loop()
-        future = await loop.run_in_executor(None, lambda: self.submit(problem, completion, code=code))
-        return await asyncio.wrap_future(future)
-
-    def map(self, pairs: Iterable[tuple[Problem, Solution]]) -> Iterator[tuple[Solution, Verdict]]:
-        """Judge a stream. Results come as they are ready; the input is read no faster than it is judged."""
-        done: queue.SimpleQueue[tuple[Solution, Future[Verdict]]] = queue.SimpleQueue()
-        running: set[Future[Verdict]] = set()
-
-        def next_done() -> tuple[Solution, Verdict]:
-            solution, future = done.get()
-            running.discard(future)
-            return solution, future.result()
-
-        try:
-            for problem, solution in pairs:
-                future = self.submit(problem, solution)
-                running.add(future)
-                future.add_done_callback(lambda f, s=solution: done.put((s, f)))  # type: ignore[misc]
-                while len(running) > 8 * self.workers or not done.empty():
-                    yield next_done()
-            while running:
-                yield next_done()
-        finally:
-            for future in running:
-                future.cancel()
-
     def close(self, cancel: bool = False) -> None:
-        """Finish what is queued (or drop it, with `cancel`) and end every worker. Nothing is left behind."""
         with self._lock:
             if self._closed:
                 return
@@ -172,12 +136,6 @@ class Judge:
         for thread in self._threads:
             thread.join()
         self._drop_waiting()
-
-    def __enter__(self) -> Judge:
-        return self
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        self.close(cancel=kind is not None)
 
     def _drop_waiting(self) -> None:
         while True:
@@ -204,17 +162,22 @@ class Judge:
                 item: _Item | None = self._waiting.get()
                 if item is None:
                     return
-                future, problem, solution = item
+                future, problem, solution, settings = item
                 if not future.set_running_or_notify_cancel():
                     continue
-                verdict, worker = self._judge(worker, future, problem, solution)
+                verdict, worker = self._judge(worker, future, problem, solution, settings)
                 future.set_result(verdict)
         finally:
             if worker is not None:
                 worker.close()
 
     def _judge(
-        self, worker: _Worker | None, future: Future[Verdict], problem: Problem, solution: Solution
+        self,
+        worker: _Worker | None,
+        future: Future[Verdict],
+        problem: Problem,
+        solution: Solution,
+        settings: Settings | None,
     ) -> tuple[Verdict, _Worker | None]:
         """A worker that dies is replaced and its work done once more; after that it is the judge's fault."""
         reason = ""
@@ -222,7 +185,7 @@ class Judge:
             try:
                 worker = worker or started(lambda: _Worker(self._settings))
                 with self._occupied(worker, future):
-                    return worker.judge(problem, solution), worker
+                    return worker.judge(problem, solution, settings), worker
             except GivenUp as error:
                 if worker is not None:
                     worker.close()
@@ -290,9 +253,9 @@ class _Worker:
         self.poll = select.poll()
         self.poll.register(self.sock, select.POLLIN)
 
-    def judge(self, problem: Problem, solution: Solution) -> Verdict:
+    def judge(self, problem: Problem, solution: Solution, settings: Settings | None) -> Verdict:
         """The verdict; GivenUp if the worker itself, not the candidate, uses CPU without end."""
-        send(self.sock, self.request(problem, solution))
+        send(self.sock, self.request(problem, solution, settings))
         before = self.cpu()
         while not self.poll.poll(5000):
             if self.cpu() - before > OWN_CPU_SECONDS:
@@ -301,16 +264,16 @@ class _Worker:
         verdict: Verdict = receive(self.sock)
         return verdict
 
-    def request(self, problem: Problem, solution: Solution) -> Request:
+    def request(self, problem: Problem, solution: Solution, settings: Settings | None) -> Request:
         key, size = problem.fingerprint(), problem.size()
         if key in self.known:
-            return Request(key, None, False, solution)
+            return Request(key, None, False, solution, settings)
         forget = self.known_bytes + size > KNOWN_BYTES or len(self.known) >= KNOWN_PROBLEMS
         if forget:
             self.known, self.known_bytes = set(), 0
         self.known.add(key)
         self.known_bytes += size
-        return Request(key, problem, forget, solution)
+        return Request(key, problem, forget, solution, settings)
 
     def cpu(self) -> float:
         """CPU seconds of the worker process; it sleeps while a candidate runs, so this is its own work."""
@@ -340,11 +303,3 @@ def usable_cores() -> int:
 
 def _bounded(size: int) -> queue.Queue[_Item | None]:
     return queue.Queue(maxsize=size)
-
-
-def _solution(problem: Problem, completion: str | Solution | None, code: str | None) -> Solution:
-    if isinstance(completion, Solution):
-        return completion
-    if (completion is None) == (code is None):
-        raise JudgeError("give either a completion or code=..., one of the two")
-    return Solution(problem.id, code=code, completion=completion)

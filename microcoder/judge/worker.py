@@ -27,6 +27,7 @@ class Request(NamedTuple):
     problem: Problem | None  # None: sent before
     forget: bool  # drop all problems sent before
     solution: Solution
+    settings: Settings | None  # None: those the worker was started with
 
 
 def send(sock: socket.socket, message: Any) -> None:
@@ -74,7 +75,7 @@ def main(fd: int, parent: int) -> None:
                 known[request.key] = request.problem
             problem, solution = known[request.key], request.solution
             try:
-                verdict = examiner.examine(problem, solution)
+                verdict = examiner.examine(problem, solution, request.settings)
             except Exception as error:
                 trace = traceback.format_exc(limit=-3)
                 verdict = Verdict("internal_error", solution.problem_id, solution.id)

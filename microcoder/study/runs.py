@@ -24,6 +24,7 @@ FREE = {  # settings that change nothing in what a run finds out
     "train.trackers",
     "train.save_every",
     "train.keep_checkpoints",
+    "judge.on",
     "judge.workers",
     "judge.queue",
 }

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from itertools import count, islice
 from typing import NamedTuple
 
-from ...judge import Judge
+from ...judge.base import Judging
 from ...models import resolve
 from ...prompts import messages
 from ...schema import Problem, SchemaError, Verdict
@@ -28,7 +28,7 @@ def pass_rates(
     model_name: str,
     attempts: int = 4,
     *,
-    judge: Judge,
+    judge: Judging,
     temperature: float = 1.0,
     limit: int = 1024,
     seed: int = 0,

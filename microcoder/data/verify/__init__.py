@@ -19,7 +19,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
-from ...judge import Judge, JudgeError
+from ...judge import JudgeError
+from ...judge.base import Judging
 from ..record import DataError, Dropped, Record
 from .agreement import Recorders, agreement
 from .options import DEFAULTS, Options
@@ -32,7 +33,7 @@ Result = Record | tuple[Record, Dropped]
 
 
 def verify(
-    records: Iterable[Record], judge: Judge, *, options: Options = DEFAULTS, endpoint: Asks | None = None
+    records: Iterable[Record], judge: Judging, *, options: Options = DEFAULTS, endpoint: Asks | None = None
 ) -> Iterator[Result]:
     """Every record in its turn: kept, or with the reason why not. A fault of ours is a drop called `failed`."""
     window = options.window or 4 * judge.workers
@@ -51,7 +52,7 @@ def verify(
         recorders.close()
 
 
-def _verified(record: Record, judge: Judge, recorders: Recorders, options: Options, endpoint: Asks | None) -> Result:
+def _verified(record: Record, judge: Judging, recorders: Recorders, options: Options, endpoint: Asks | None) -> Result:
     try:
         with recorders.one() as recorder:
             agreement(record, recorder=recorder, options=options)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 
-from ...judge import Judge
+from ...judge.base import Judging
 from ...schema import Problem, Verdict
 from ..record import Dropped, Record
 from .options import DEFAULTS, Options
@@ -30,7 +30,7 @@ UNVERIFIED = "unverified"
 CHANCE = {"random", "time", "datetime", "urandom", "uuid", "secrets", "getpid", "id", "threading", "concurrent"}
 
 
-def references(record: Record, *, judge: Judge, options: Options = DEFAULTS) -> Record:
+def references(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> Record:
     """Judge the record's solutions.
 
     Notes: references (accepted), references_rejected, solutions_not_run, reference_cpu_s (the slowest test),
@@ -61,7 +61,7 @@ def references(record: Record, *, judge: Judge, options: Options = DEFAULTS) -> 
     return record
 
 
-def _steady(judge: Judge, problem: Problem, code: str, options: Options) -> Verdict:
+def _steady(judge: Judging, problem: Problem, code: str, options: Options) -> Verdict:
     """The verdict that all runs give; Dropped if they do not."""
     chance = CHANCE & set(re.findall(r"[A-Za-z_]\w*", code))
     first = judge.check(problem, code=code)

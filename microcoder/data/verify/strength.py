@@ -13,7 +13,7 @@ One answer to all tests is weak, even where it is always the right one, and so i
 
 from __future__ import annotations
 
-from ...judge import Judge
+from ...judge.base import Judging
 from ...schema import ACCEPTED
 from ..record import Dropped, Record
 from .constant import constant_answers
@@ -26,7 +26,7 @@ SHORTEST_S = 0.1  # CPU seconds, for references that take next to none; 0.5 chan
 NOT_RUN = ("compile_error", "no_code", "internal_error")
 
 
-def strength(record: Record, *, judge: Judge, options: Options = DEFAULTS) -> Record:
+def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> Record:
     """Judge mutants of the first reference solution. `references` comes before it and leaves only accepted ones.
 
     Notes: mutants, mutants_alive, strength (the share that was rejected), survivors (the first three).

@@ -16,8 +16,8 @@ from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from ...config import JudgeConfig
 from ...files import read_problems
-from ...judge import Judge
 from ...judge.extract import code_block
+from ...judges import open_judge
 from ...schema import Problem, Verdict
 from .settings import NAME
 
@@ -29,7 +29,7 @@ class Judging(RewardManagerBase):
         found = read_problems(config.microcoder.problems)
         self.problems = {problem.id: problem for problem in found if isinstance(problem, Problem)}
         options = JudgeConfig(**config.microcoder.judge).options()
-        self.judge = Judge(**{**options, "queue": 1 << 20})  # `submit` must not hold up the others
+        self.judge = open_judge({**options, "queue": 1 << 20})  # `submit` must not hold up the others
         self.pending: dict[tuple[str, str | None], Future[Verdict]] = {}
 
     async def run_single(self, data: Any) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""A judge on a Ray cluster."""
