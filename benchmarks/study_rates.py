@@ -32,7 +32,7 @@ import numpy as np
 from study_rates_draws import rates
 
 from microcoder.bench.layout import Table, aligned, percent
-from microcoder.study.gathering import gather_scale
+from microcoder.study.reporting.gathering import gather_scale
 
 STUDY = Path(__file__).with_suffix(".toml")
 

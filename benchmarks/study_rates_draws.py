@@ -10,9 +10,9 @@ import numpy as np
 
 from microcoder.study.claims import Claim, ClaimTest, read_claims
 from microcoder.study.deciding import CONTRADICTED, SUPPORTED, Decision, decide
-from microcoder.study.gathering import StudyRuns
 from microcoder.study.measures import parse
 from microcoder.study.plan import ORDER, find_study
+from microcoder.study.reporting.gathering import StudyRuns
 from microcoder.study.strict import read_toml
 
 GAINED = ("reward", "accuracy", "accuracy_also", "test_accuracy", "test_accuracy_also")  # the more the better

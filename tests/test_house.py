@@ -43,8 +43,8 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "rollout": ({"rollout"}, {"torch", "transformers", "triton"}),
     "bench": (
         {
-            "schema", "files", "intervals", "prompts", "config", "models", "run", "verdict_log", "judge", "judges", "grpo",
-            "rollout", "bench", "starter", "data.sources", "data.record", "data.endpoint",
+            "schema", "files", "intervals", "prompts", "config", "models", "run", "verdict_log", "judge", "judges",
+            "grpo", "rollout", "bench", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),

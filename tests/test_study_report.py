@@ -15,18 +15,18 @@ from click.testing import CliRunner
 
 from microcoder.cli.study_report import report
 from microcoder.run import Run, read_metrics
-from microcoder.study.asked import by_diversity, mask_rows, policy_rows
 from microcoder.study.claims import ClaimTest
-from microcoder.study.curves import boundaries
 from microcoder.study.deciding import surviving
-from microcoder.study.drawing import curves_of, in_pages
 from microcoder.study.effects import Effect, paired
-from microcoder.study.gathering import ArmRuns, FinishedRun, ScaleRuns, StudyRuns, gather_scale
-from microcoder.study.markdown import anchor
 from microcoder.study.measures import measure
 from microcoder.study.plan import find_study
-from microcoder.study.report import write_report
-from microcoder.study.results import adjust, decide_scale, forest_rows
+from microcoder.study.reporting.asked import by_diversity, mask_rows, policy_rows
+from microcoder.study.reporting.curves import boundaries
+from microcoder.study.reporting.drawing import curves_of, in_pages
+from microcoder.study.reporting.gathering import ArmRuns, FinishedRun, ScaleRuns, StudyRuns, gather_scale
+from microcoder.study.reporting.markdown import anchor
+from microcoder.study.reporting.report import write_report
+from microcoder.study.reporting.results import adjust, decide_scale, forest_rows
 from microcoder.study.words import effect_words, expected_words, p_words, signed, unit_of
 
 OWN = """

@@ -11,7 +11,7 @@ import click
 from . import Refused
 
 if TYPE_CHECKING:
-    from ..study.results import Decided
+    from ..study.reporting.results import Decided
 
 
 @click.command("report")
@@ -25,7 +25,7 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
     Runs that are not finished are left out, and named. OUT is what `study run --out` names.
     """
     from ..run import RunError
-    from ..study.report import write_report
+    from ..study.reporting.report import write_report
     from ..study.strict import StudyError
 
     try:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..run import read_info, read_metrics
-from .claims import Claim, read_claims
-from .measures import measure
-from .plan import ORDER, find_study
-from .strict import StudyError, read_toml, tables, text
+from ...run import read_info, read_metrics
+from ..claims import Claim, read_claims
+from ..measures import measure
+from ..plan import ORDER, find_study
+from ..strict import StudyError, read_toml, tables, text
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import dataclasses
 import math
 from typing import Any
 
-from ..run.disk import plain
+from ...run.disk import plain
+from ..deciding import p_values
 from .asked import by_diversity, mask_rows, policy_rows
-from .deciding import p_values
 from .results import Decided, Key, arm_row
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from .deciding import CONTRADICTED, LEVEL, SUPPORTED, Decision
-from .effects import Effect
+from ..deciding import CONTRADICTED, LEVEL, SUPPORTED, Decision
+from ..effects import Effect
+from ..words import comparison, effect_words, expected_words, p_words, share_words
 from .gathering import StudyRuns, in_order
 from .markdown import for_markdown, picture, table
 from .results import Decided, Key, arm_row
-from .words import comparison, effect_words, expected_words, p_words, share_words
 
 Figures = Mapping[tuple[str, str], Sequence[str]]  # (scale, study) -> paths without suffix; study "": the forest plot
 ARM_HEAD = ("arm", "seeds", "accuracy before", "after (95%)", "tokens", "D", "truncated", "masked", "reward", "s/step")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..deciding import NOT_RUN
+from ..plan import ORDER
+from ..words import share_words, signed
 from .asked import CHOICE, NOTHING, by_diversity, mask_rows, policy_rows
-from .deciding import NOT_RUN
 from .gathering import ScaleRuns
 from .markdown import for_markdown, table
 from .page_study import accuracy_words, number
-from .plan import ORDER
 from .results import Decided
-from .words import share_words, signed
 
 
 def asked_sections(scales: Sequence[Decided]) -> Iterator[str]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..run.plot import PHASES
-from ..run.series import Metrics, Series, series, smooth, stages
-from .student import quantile
+from ...run.plot import PHASES
+from ...run.series import Metrics, Series, series, smooth, stages
+from ..student import quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..run.plot import GREEN, GREY, RED, _matplotlib
-from ..run.series import series
-from .claims import StudyError
-from .deciding import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED
+from ...run.plot import GREEN, GREY, RED, _matplotlib
+from ...run.series import series
+from ..claims import StudyError
+from ..deciding import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED
 from .figures import FIGURE_STYLE, WIDTH, save
 
 LOOKS: dict[str, dict[str, Any]] = {

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .claims import Claim, ClaimTest
-from .deciding import CONTRADICTED, NOT_RUN, Decision, decide, p_values
-from .effects import Effect, paired
+from ..claims import Claim, ClaimTest
+from ..deciding import CONTRADICTED, NOT_RUN, Decision, decide, p_values
+from ..effects import Effect, paired
 from .gathering import ArmRuns, ScaleRuns
 
 COLUMNS = {  # of an arm's row

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .arms import scales as find_scales
+from ..arms import scales as find_scales
+from ..plan import ORDER
+from ..words import duration
 from .gathering import ScaleRuns
 from .markdown import for_markdown, table
-from .plan import ORDER
-from .words import duration
 
 NAMED = 10  # unfinished runs
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..run.disk import writing
-from ..run.series import Metrics, stages
+from ...run.disk import writing
+from ...run.series import Metrics, stages
+from ..deciding import NOT_RUN
 from .curves import ArmCurves
-from .deciding import NOT_RUN
 from .figures import draw
 from .forest import draw_effects
 from .gathering import ArmRuns, StudyRuns

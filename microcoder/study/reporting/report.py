@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ..run.disk import write_whole, writing
+from ...run.disk import write_whole, writing
+from ..strict import StudyError
 from .drawing import draw_all
 from .gathering import gather
 from .page import page
 from .records import scale_record
 from .results import Decided, decide_scale
-from .strict import StudyError
 
 
 def write_report(out: str | Path, to: str | Path | None = None, figures: bool = True) -> tuple[list[Decided], Path]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..intervals import wilson
-from ..schema import POLICIES
-from .effects import paired
+from ...intervals import wilson
+from ...schema import POLICIES
+from ..effects import paired
 from .gathering import ArmRuns, ScaleRuns
 from .results import arm_row
 

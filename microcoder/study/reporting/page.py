@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from .deciding import CONTRADICTED, LEVEL, NOT_RUN, SUPPORTED, VERDICTS
+from ..deciding import CONTRADICTED, LEVEL, NOT_RUN, SUPPORTED, VERDICTS
+from ..words import comparison, effect_words, expected_words, p_words
 from .gathering import in_order
 from .markdown import anchor, for_markdown, picture, table
 from .page_asked import asked_sections
 from .page_run import commands, what_was_run
 from .page_study import Figures, study_sections
 from .results import Decided, Key, deciding_test
-from .words import comparison, effect_words, expected_words, p_words
 
 
 def page(scales: Sequence[Decided], figures: Figures, out: str) -> str:
