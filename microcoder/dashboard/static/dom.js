@@ -41,6 +41,12 @@ export function duration(seconds) {
   return `${Math.floor(minutes / 60)}h${String(minutes % 60).padStart(2, '0')}m`;
 }
 
+// How long ago, in one unit: nobody wants the seconds of an hour.
+export function ago(seconds) {
+  for (const [unit, size] of [['d', 86400], ['h', 3600], ['min', 60]]) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit} ago`;
+  return seconds < 10 ? 'just now' : `${Math.floor(seconds)} s ago`;
+}
+
 export function when(text) {
   const date = new Date(text);
   return text && !Number.isNaN(date.getTime()) ? date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' }) : '–';
