@@ -24,8 +24,8 @@ from .server import STATIC, plotly_script
 
 RUNS = 40  # of a folder with more, the first by name
 MODULES = (  # each after those that it imports
-    "dom.js", "api.js", "route.js", "table.js", "traces.js", "charts.js", "runs.js", "run.js", "highlight.js",
-    "sample.js", "rollouts.js", "markdown.js", "compare.js", "bench.js", "studies.js", "main.js",
+    "dom.js", "api.js", "route.js", "table.js", "traces.js", "sketch.js", "charts.js", "runs.js", "run.js",
+    "highlight.js", "sample.js", "rollouts.js", "markdown.js", "compare.js", "bench.js", "studies.js", "main.js",
 )  # fmt: skip
 IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w.]+)';$", re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)

@@ -117,6 +117,27 @@ def test_the_curves_are_drawn_with_stages_evaluations_and_a_table_of_values(site
     assert page.locator("#chart-reward tbody tr").inner_text().split("\t")[-1].strip() == "20"
 
 
+def test_the_curves_are_seen_before_the_large_script_of_the_charts_is_there(site, opened):
+    page = opened("about:blank", ready=False)
+    held = []
+    page.route("**/plotly.js", lambda route: held.append(route))
+    page.goto(site + "#/run?run=a")
+    sketch = page.locator("#chart-reward .plot[data-sketched] svg")
+    sketch.wait_for()
+    points = sketch.locator("polyline").first.get_attribute("points").split()
+    assert len(points) == 20
+    heights = [float(point.split(",")[1]) for point in points]
+    rewards = [metrics(step)["reward"] for step in range(1, 21)]
+    assert heights[rewards.index(max(rewards))] == min(heights)  # the greatest reward is the highest point
+    assert heights[rewards.index(min(rewards))] == max(heights)
+    until(page, "document.querySelector('script[src$=\"plotly.js\"]') !== null")
+    assert page.locator(".plot[data-drawn]").count() == 0
+    for route in held:
+        route.continue_()
+    page.unroute("**/plotly.js")
+    assert drawn(page).locator("polyline").count() == 0  # the chart has taken the place of the sketch
+
+
 def test_zooming_into_one_chart_zooms_all_and_is_in_the_address(site, opened):
     page = opened(site + "#/run?run=a", height=1400)
     drawn(page), drawn(page, "entropy")

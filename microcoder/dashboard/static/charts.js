@@ -1,20 +1,28 @@
 // The charts of a run: made when they come into sight, zoomed and pointed at together.
 
 import { fill, h, number, say, seen } from './dom.js';
+import { sketch } from './sketch.js';
 import { COLOURS, label, marks, traces } from './traces.js';
 
 let loading = null;
 
-// The script of the plotly package; it is large, so it is asked for after the first paint.
-export function plotly() {
+const SCRIPT = '/static/plotly.js'; // of the plotly package: so large that to read it keeps the page busy for a second
+
+// It is on its way while the rest of a page is asked for.
+export function fetchPlotly() {
+  if (!globalThis.Plotly && !loading) document.head.append(h('link', { rel: 'preload', as: 'script', href: SCRIPT }));
+}
+
+function plotly() {
   loading ??= globalThis.Plotly ? Promise.resolve() : new Promise((done, failed) => {
-    const script = h('script', { src: '/static/plotly.js', onload: () => done(), onerror: () => failed(new Error('the charts\' script cannot be loaded')) });
+    const script = h('script', { src: SCRIPT, onload: () => done(), onerror: () => failed(new Error('the charts\' script cannot be loaded')) });
     document.head.append(script);
   });
   return loading;
 }
 
 const moment = () => new Promise((next) => setTimeout(next));
+const painted = () => new Promise((next) => { requestAnimationFrame(() => setTimeout(next)); setTimeout(next, 200); }); // a page in the background is not painted
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const coarse = () => matchMedia('(pointer: coarse)').matches;
 
@@ -43,6 +51,7 @@ export function chartGrid(host, panels, zoomed) {
     if (waiting) return;
     waiting = true;
     try {
+      if (!globalThis.Plotly) await painted(); // the sketches
       await plotly();
     } catch (error) {
       say(error.message); // the tables of values are there without it
@@ -59,6 +68,15 @@ export function chartGrid(host, panels, zoomed) {
     (globalThis.requestIdleCallback ?? setTimeout)(rest);
   }
 
+  function sketchAll() {
+    const { height, margin, font } = layout(panels[0]);
+    for (const { panel, plot, figure } of cards.values()) {
+      if (figure.hidden || plot.children.length || plot.getBoundingClientRect().top > innerHeight) continue;
+      const found = traces(panel, runs, options, COLOURS[document.documentElement.dataset.theme]);
+      sketch(plot, found, { height, margin, range: options.range, log: options.log && !panel.stacked, share: panel.share || panel.id === 'verdicts', colour: font.color });
+    }
+  }
+
   // What is out of sight is drawn once, in idle moments: to be there when somebody scrolls or prints.
   async function rest() {
     const card = [...cards.values()].find((other) => !other.drawn && !other.figure.hidden);
@@ -72,6 +90,7 @@ export function chartGrid(host, panels, zoomed) {
     const theme = document.documentElement.dataset.theme;
     const colours = COLOURS[theme];
     const found = [...traces(card.panel, runs, options, colours), ...marks(runs[0], remarks, colours)];
+    if (!card.listening) card.plot.replaceChildren(); // the sketch
     await globalThis.Plotly.react(card.plot, found, layout(card.panel), { displayModeBar: false, responsive: true, doubleClick: 'reset' });
     if (!card.listening) {
       card.listening = true;
@@ -128,6 +147,7 @@ export function chartGrid(host, panels, zoomed) {
       const names = runs.length > 1 ? [card.panel.overlay ?? card.panel.metrics[0]] : card.panel.metrics;
       card.figure.hidden = (runs.length > 1 && card.panel.alone) || !names.some((name) => runs.some((run) => run.data.series[name]?.y.some((value) => value !== 0 || card.panel.id !== 'kl')));
     }
+    if (!globalThis.Plotly) sketchAll();
     draw();
   }
 

@@ -1,7 +1,7 @@
 // A run: what it is, what the advisor says of it, and its curves; other runs may be laid over them.
 
 import { answer, ask, exported, Refused } from './api.js';
-import { chartGrid, plotly } from './charts.js';
+import { chartGrid, fetchPlotly } from './charts.js';
 import { badge, choose, duration, empty, field, fill, h, number, percent, say, seen, when } from './dom.js';
 import { change, link } from './route.js';
 import { statusBadge } from './runs.js';
@@ -16,7 +16,7 @@ export const tabs = (run, current) => h('nav', { class: 'tabs', 'aria-label': 'V
   [['/run', 'Curves'], ['/rollouts', 'Rollouts']].map(([path, words]) => h('a', { href: link(path, { run }), 'aria-current': path === current ? 'page' : null }, words)));
 
 export async function runPage(root, first) {
-  plotly().catch(() => {}); // on its way while the rest is asked for; the charts say so where it fails
+  fetchPlotly();
   const name = first.run;
   const got = await Promise.all([answer('list'), answer('run', { run: name }), answer('metrics', { run: name })]);
   const list = got[0];
