@@ -241,6 +241,8 @@ def test_the_false_discovery_rule_steps_up():
         ("more", 0.1, 0.0, "contradicted"),
         ("more", 0.1, 0.05, "contradicted"),  # an effect, and clearly a smaller one than claimed
         ("more", 0.1, 0.097, "undecided"),  # it may well be 0.1, but the estimate is not
+        ("more", 0.1, 0.8 - 0.7, "supported"),  # a little less than 0.1, which only a computer would say
+        ("less", 0.1, 0.7 - 0.8, "supported"),
         ("more", 0.0, 0.001, "undecided"),
         ("less", 0.1, -0.2, "supported"),
         ("less", 0.1, 0.0, "contradicted"),

@@ -29,6 +29,7 @@ from .effects import Effect, paired, trend
 from .student import tail
 
 LEVEL = 0.05
+ROUNDING = 1e-9  # 0.3 - 0.25 is a little less than 0.05, and five points all the same
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = VERDICTS = ("supported", "contradicted", "undecided", "not run")
 Values = Callable[[str, str, str], Mapping[int, float]]  # study, arm, statistic -> a number for each seed
 
@@ -90,8 +91,10 @@ def p_values(test: ClaimTest, effect: Effect) -> tuple[float, float]:
 def reaches(test: ClaimTest, effect: Effect) -> bool:
     """Whether the effect is of the size that counts."""
     if test.expect == "same":
-        return effect.low is not None and effect.high is not None and -test.by <= effect.low <= effect.high <= test.by
-    return effect.estimate >= test.by if test.expect == "more" else effect.estimate <= -test.by
+        bound = test.by + ROUNDING
+        return effect.low is not None and effect.high is not None and -bound <= effect.low <= effect.high <= bound
+    gain = effect.estimate if test.expect == "more" else -effect.estimate
+    return gain >= test.by - ROUNDING
 
 
 def surviving(ps: Sequence[float], level: float = LEVEL) -> list[bool]:
