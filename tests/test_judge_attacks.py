@@ -6,7 +6,8 @@ is no right verdict either: it has no reward, so a program that could cause it c
 
 Fields: problem, code (or `build`, `build_completion`: Python expressions that make it), uses (snippets put before the
 code), first (a program judged before), verdicts, within_s, says (text that must not be in the message), control,
-bare (also run without a sandbox, where it must work), needs = "full" (not promised by the reduced sandbox).
+bare (also run without a sandbox, where it must work), needs = "full" (not promised by the reduced sandbox). A table
+with `language = "cpp"` holds programs in C++, which are not run where there is no g++.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ctypes
 import os
 import pwd
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -29,7 +31,7 @@ from typing import Any
 
 import pytest
 
-from microcoder import Judge, Problem, Verdict
+from microcoder import Judge, Problem, Solution, Verdict
 from microcoder.judge import JudgeError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox layers under attack are Linux's")
@@ -45,6 +47,7 @@ class Attack:
     name: str
     problem: Problem
     verdicts: list[str]
+    language: str = "python"
     code: str | None = None
     completion: str | None = None
     first: str = ""
@@ -73,13 +76,14 @@ def load() -> list[Attack]:
                 row["completion"] = eval(row.pop("build_completion"))
             else:
                 row["code"] = eval(row.pop("build")) if "build" in row else code
-            out.append(Attack(**{**row, "name": f"{topic}/{row['name']}"}))
+            row |= {"name": f"{topic}/{row['name']}", "language": table.get("language", "python")}
+            out.append(Attack(**row))
     return out
 
 
 ATTACKS = load()
 # What a program returns is judged alike whoever runs the judge; what it can reach is not.
-WHERE_THE_USER_MATTERS = "channels files hunting leftovers limits network processes"
+WHERE_THE_USER_MATTERS = "channels cpp files hunting leftovers limits network processes"
 
 
 @dataclass
@@ -193,8 +197,16 @@ def state(scratch: Path, others: set[int]) -> dict[str, Any]:
     }
 
 
-ALL_UP = 2 * 3  # two workers, each with the zygote for plain programs and the one that holds numpy
-HEAVY = "import numpy, time\ntime.sleep(0.3)\nprint(int(input()) ** 2)\n"
+CPP = shutil.which("g++") is not None
+ALL_UP = 2 * (3 + CPP)  # two workers, each with the zygotes for plain programs, for those with numpy, for the compiler
+HEAVY = {
+    "python": "import numpy, time\ntime.sleep(0.3)\nprint(int(input()) ** 2)\n",
+    "cpp": """
+        #include <cstdio>
+        #include <unistd.h>
+        int main() { int n; usleep(300000); scanf("%d", &n); printf("%d", n * n); }
+    """,
+}
 
 
 def settled(judge: Judge, scratch: Path, others: set[int], as_before: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -203,8 +215,10 @@ def settled(judge: Judge, scratch: Path, others: set[int], as_before: dict[str, 
     for _ in range(200):  # a machine that is busy with other tests needs many
         now = state(scratch, others)
         if now["processes"] < ALL_UP:  # a pair that sleeps keeps both workers busy, unless one is still starting
-            for future in [judge.submit(PLAIN, code=HEAVY) for _ in range(2)]:
-                future.result()
+            for language in ("python", "cpp")[: 1 + CPP]:
+                heavy = Solution("plain", code=HEAVY[language], language=language)
+                for future in [judge.submit(PLAIN, heavy) for _ in range(2)]:
+                    future.result()
         elif now["processes"] == ALL_UP and now == last:
             break
         last = as_before or now
@@ -268,6 +282,8 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
 
 
 def run(table: Table, world: World, attack: Attack) -> tuple[Verdict, float]:
+    if attack.language == "cpp" and not CPP:
+        pytest.skip("there is no g++ here")
     judge = table.judge
     if attack.first:
         for future in [judge.submit(PLAIN, code=world.fill(attack.first)) for _ in range(4)]:
@@ -276,7 +292,8 @@ def run(table: Table, world: World, attack: Attack) -> tuple[Verdict, float]:
     if attack.completion is not None:
         future = judge.submit(attack.problem, attack.completion)
     else:
-        future = judge.submit(attack.problem, code=world.fill(attack.code or ""))
+        code = world.fill(attack.code or "")
+        future = judge.submit(attack.problem, Solution(attack.problem.id, code=code, language=attack.language))
     verdict = future.result(timeout=attack.within_s + 60)
     return verdict, time.monotonic() - start
 
@@ -335,12 +352,18 @@ def test_listeners_on_this_machine_heard_nothing(table: Table, world: World) -> 
 
 
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.bare])
-def test_attack_works_where_nothing_stops_it(world: World, attack: Attack) -> None:
+def test_attack_works_where_nothing_stops_it(world: World, attack: Attack, tmp_path: Path) -> None:
     """Else the sandbox would get credit for an attack that cannot work anywhere."""
+    code = [sys.executable, "-c", world.fill(attack.code or "")]
+    if attack.language == "cpp":
+        if not CPP:
+            pytest.skip("there is no g++ here")
+        (tmp_path / "attack.cpp").write_text(code[-1])
+        subprocess.run(["g++", "-w", "-pthread", "attack.cpp", "-o", "attack"], cwd=tmp_path, check=True)
+        code = [str(tmp_path / "attack")]
     heard, family = len(world.heard), descendants(os.getpid())
     case = attack.problem.tests[0]
     try:
-        code = [sys.executable, "-c", world.fill(attack.code or "")]
         done = subprocess.run(code, input=case.input, capture_output=True, text=True, timeout=30)
         assert done.stdout == case.output, done.stderr
     finally:
@@ -373,7 +396,8 @@ def test_the_table_holds_for_an_ordinary_user(tmp_path_factory: pytest.TempPathF
         [python, "-m", "pytest", *options, __file__],
         user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, capture_output=True, text=True,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1",
-             "MICROCODER_ATTACK_LAYERS": "full landlock", "MICROCODER_ATTACK_TOPICS": WHERE_THE_USER_MATTERS},
+             "MICROCODER_ATTACK_LAYERS": "full landlock", "MICROCODER_ATTACK_TOPICS": WHERE_THE_USER_MATTERS,
+             "MICROCODER_CACHE": "/dev/null"},  # no place for a precompiled header: it must do without
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 

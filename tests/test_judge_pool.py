@@ -142,6 +142,18 @@ def test_what_is_dropped_is_killed_or_never_run_and_the_next_is_judged() -> None
         assert judge.check(SQUARE, code=RIGHT).accepted
 
 
+def test_what_is_dropped_while_its_worker_is_being_started_never_runs() -> None:
+    forever = Problem("f", tests=[Test("", "1")], time_limit_s=600)
+    with Judge(workers=1) as judge:
+        for _ in range(3):  # each drop ends the worker, and the next candidate finds none
+            future = judge.submit(forever, code="while True: pass")
+            while not future.running():
+                time.sleep(0.001)
+            judge.drop(future)
+            assert "dropped" in future.result(timeout=60).message
+        assert judge.check(SQUARE, code=RIGHT).accepted
+
+
 def test_dropping_at_any_moment_harms_no_other_candidate() -> None:
     with Judge(workers=2) as judge:
         for n in range(8):

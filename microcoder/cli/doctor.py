@@ -38,6 +38,7 @@ def command(as_json: bool) -> int:
         **machine(),
         "versions": versions(),
         "verl": verl(),
+        "cpp": cpp(),
         "sandbox": [dataclasses.asdict(layer) for layer in layers.probe()],
         "best": layers.best(),
     }
@@ -77,6 +78,18 @@ def verl() -> str:
     if answer.returncode or answer.stdout.strip():
         return f"cannot be used: {fault}"
     return "our plugin is registered; tested on CPUs, never yet with vLLM on GPUs"
+
+
+def cpp() -> str:
+    """Whether C++ can be judged: a program is compiled and run in the sandbox."""
+    from ..judge import Judge, JudgeError
+
+    try:
+        with Judge(workers=1) as judge:
+            ran = judge.run("#include <bits/stdc++.h>\nint main() { std::cout << 1; }", "cpp").result()
+    except JudgeError:
+        return "not without a sandbox"
+    return "g++ compiles in the sandbox, and what it makes runs there" if ran.status == "ok" else ran.message
 
 
 def machine() -> dict[str, Any]:
@@ -126,6 +139,7 @@ def _show(findings: dict[str, Any]) -> None:
     about.add_row("memory", f"{findings['memory_mb'] / 1024:.1f} GiB")
     about.add_row("GPU", Text("\n".join(findings["gpus"]) or "none found"))
     about.add_row("verl", findings["verl"])
+    about.add_row("C++", findings["cpp"])
     about.add_row("versions", ", ".join(f"{name} {version}" for name, version in findings["versions"].items()))
 
     walls = Table("sandbox layer", "", "", box=box.SIMPLE_HEAD)

@@ -34,6 +34,7 @@ SHOWN = 10  # bad lines that are printed one by one; the rest are only counted
 @click.option("--config", "config_file", type=click.Path(), help="A TOML file with settings.")
 @click.option("--workers", cls=Setting, setting="judge.workers")
 @click.option("--policy", cls=Setting, setting="judge.policy", type=click.Choice(POLICIES))
+@click.option("--ray", metavar="ADDRESS", help="Short for judge.on=ray:ADDRESS; auto: this machine's cluster.")
 @click.option("--all-tests", is_flag=True, help="Short for judge.stop_at_first_failure=false.")
 @click.option("--fresh", is_flag=True, help="Start the output file over instead of going on with it.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first so many solutions.")
@@ -46,6 +47,7 @@ def command(
     config_file: str | None,
     workers: str | None,
     policy: str | None,
+    ray: str | None,
     all_tests: bool,
     fresh: bool,
     limit: int | None,
@@ -54,7 +56,8 @@ def command(
     """Judge every program in SOLUTIONS by the tests in PROBLEMS and print a summary.
 
     Both are .jsonl, .jsonl.gz, .json (a list) or .parquet. A solution is {"problem_id": ..., "code": ...}, or
-    "completion" in place of "code": a model's whole answer, whose last fenced Python block is judged.
+    "completion" in place of "code": a model's whole answer, whose last fenced block is judged. With "language": "cpp"
+    it is C++, for stdin problems; else Python.
 
     The exit status is 0 whatever the programs are worth, and 1 if a line could not be read or the judge failed.
     """
@@ -63,6 +66,7 @@ def command(
     from ..judge import JudgeError
 
     short = {"judge.workers": workers, "judge.policy": policy, "judge.stop_at_first_failure": "false" * all_tests}
+    short["judge.on"] = f"ray:{ray}" if ray else None
     settings = [*overrides, *(f"{name}={value}" for name, value in short.items() if value)]
     try:
         config = load(config_file, settings).judge
@@ -107,7 +111,7 @@ def _judge(
             log = stack.enter_context(VerdictLog(output, fresh)) if output else None
             if log and log.done:
                 click.echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
-            started, layer = time.monotonic(), judge.sandbox
+            started, layer, used = time.monotonic(), judge.sandbox, judge.workers
             progress = stack.enter_context(Progress(total))
             for _, verdict in judge.map(_pairs(solutions_path, problems, limit, log, bad, tally, progress)):
                 if log:
@@ -120,7 +124,7 @@ def _judge(
             f"\nstopped after {tally.judged + tally.resumed} of {total} programs; {_kept(output, fresh)}", err=True
         )
         return 130
-    about = {"workers": options["workers"], "policy": config.policy, "sandbox": layer, "output": output}
+    about = {"workers": used, "policy": config.policy, "sandbox": layer, "output": output}
     summary = tally.summary(wall_s, **about)
     if as_json:
         click.echo(json.dumps(summary, indent=2))

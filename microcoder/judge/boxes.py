@@ -24,7 +24,7 @@ MAIN_STACK = 512 << 20  # deep recursion through C code needs it; decided at exe
 COMPILE_SECONDS = 10.0
 _START = (
     "import sys; sys.path.insert(0, {root!r}); "
-    "from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r})"
+    "from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r}, {tools!r})"
 )
 
 
@@ -34,6 +34,16 @@ class BoxError(Exception):
 
 class Abandoned(BaseException):
     """The process that asked is gone: drop everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A compiler, and what of the machine it needs."""
+
+    steps: tuple[tuple[str, ...], ...] = ()  # its commands, one after the other
+    programs: tuple[str, ...] = ()  # those of the commands, and the loader that starts them
+    folders: tuple[str, ...] = ()  # headers and libraries
+    precompiled: str = ""  # a folder; the full sandbox shows it under a name of its own
 
 
 @dataclass(slots=True)
@@ -55,7 +65,8 @@ class Outcome:
     fresh: bool  # no earlier test ran in the same process
     output: bytes
     output_full: bool
-    report: str
+    report: str  # what went wrong, where the program itself can say; for messages only
+    errors: str = ""  # its standard error, where that is kept
 
     @property
     def signal(self) -> int:
@@ -63,13 +74,15 @@ class Outcome:
 
 
 class Zygote:
-    """A warmed-up interpreter to clone boxes from."""
+    """A warmed-up interpreter to clone boxes from; with a `toolchain`, for boxes that compile."""
 
-    def __init__(self, layer: str, watch: socket.socket | None = None) -> None:
+    def __init__(self, layer: str, watch: socket.socket | None = None, toolchain: Toolchain | None = None) -> None:
         self.layer = layer
         self.watch = watch
         self.sock, theirs = socket.socketpair()
-        start = _START.format(root=os.path.dirname(PACKAGE), fd=theirs.fileno(), layer=layer)
+        found = toolchain or Toolchain()
+        tools = {"programs": found.programs, "folders": found.folders, "precompiled": found.precompiled}
+        start = _START.format(root=os.path.dirname(PACKAGE), fd=theirs.fileno(), layer=layer, tools=tools)
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-P", "-X", "utf8", "-c", start],
             pass_fds=[theirs.fileno()],
@@ -100,14 +113,18 @@ class Zygote:
 class Box:
     """One candidate's box. Use as a context manager: on leaving, every process of it is dead.
 
-    kind: "stdin", a program; "function", a call with LeetCode's names at hand; "value", an expression, nothing at hand.
+    kind: "stdin", a program; "function", a call with LeetCode's names at hand; "value", an expression, nothing at hand;
+    "binary", a program that is compiled already; "compile", the compiler: source is its commands, a test's input the
+    program, its output the binary.
+    errors: keep what is written to standard error.
     """
 
     def __init__(
-        self, zygote: Zygote, source: str, kind: str, limits: Limits, entry: str = "", setup: str = "",
-        preload: tuple[str, ...] = (), imports: tuple[str, ...] = (),
+        self, zygote: Zygote, source: str | bytes, kind: str, limits: Limits, entry: str = "", setup: str = "",
+        preload: tuple[str, ...] = (), imports: tuple[str, ...] = (), errors: bool = False,
     ) -> None:  # fmt: skip
-        self.zygote, self.limits = zygote, limits
+        self.zygote, self.limits, self.errors = zygote, limits, errors
+        self.most_errors = 1 << 14 if kind == "compile" else limits.output_bytes
         self.compile_error = ""
         self.pidfd = -1
         self.scratch = "/tmp" if zygote.layer == "full" else tempfile.mkdtemp(prefix="microcoder-")
@@ -118,10 +135,12 @@ class Box:
         job = {
             "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": preload, "imports": imports,
             "scratch": self.scratch, "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes,
-            "output_bytes": limits.output_bytes,
+            "output_bytes": limits.output_bytes, "errors": errors,
         }  # fmt: skip
         try:
-            _fill(self.fds[0], source.encode("utf-8", "surrogatepass"))
+            _fill(self.fds[0], source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass"))
+            if kind == "binary":  # what somebody could write to is not executed
+                self.fds[0] = _read_only(self.fds[0])
             try:
                 wire.send(zygote.sock, job, (theirs.fileno(), *self.fds))
                 theirs.close()
@@ -133,6 +152,8 @@ class Box:
             self.pid = answer["pid"]
             self.pidfd = fds[0] if fds else -1
             self._await_compilation()
+            if self.compile_error and kind in ("binary", "compile"):  # there was nothing to compile
+                raise BoxError(f"the box did not start: {self.compile_error}")
         except BaseException:
             theirs.close()
             self.close()
@@ -184,9 +205,15 @@ class Box:
         status, cpu, peak, wall, overdue, fresh, unclean = result
         self.unclean = self.unclean or unclean
         size, most = os.fstat(output).st_size, self.limits.output_bytes
-        said = os.pread(report, 1000, 0).decode("utf-8", "replace")
         text = _read(output, min(size, most))
-        return Outcome(status, cpu, wall, peak / 1024, overdue, fresh, text, size >= most, said)
+        outcome = Outcome(status, cpu, wall, peak / 1024, overdue, fresh, text, size >= most, "")
+        if self.errors:
+            size = os.fstat(report).st_size
+            outcome.errors = _read(report, min(size, most, self.most_errors)).decode("utf-8", "replace")
+            outcome.output_full |= size >= most
+        else:
+            outcome.report = os.pread(report, 1000, 0).decode("utf-8", "replace")
+        return outcome
 
     unclean = False  # a test left something behind that could not be removed: open a new box for the next
 
@@ -262,6 +289,12 @@ def _memory_file(name: str) -> int:
         return os.memfd_create(name)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+def _read_only(fd: int) -> int:
+    again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
+    os.close(fd)
+    return again
 
 
 def _fill(fd: int, data: bytes) -> None:

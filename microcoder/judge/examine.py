@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
-from .boxes import Box, BoxError, Limits, Outcome, Zygote, started
+from . import cpp
+from .boxes import Box, BoxError, Limits, Outcome, Toolchain, Zygote, started
 from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
 from .extract import code_block
+from .languages import HEAVY, NAMES, CompileError, imported, opener
 from .sandbox import values
 
-# Modules that a box imports once if its candidate does, and packages that a zygote keeps for all candidates using them.
-AHEAD = (
-    "array cmath dataclasses datetime decimal enum fractions io queue random statistics struct threading time "
-    "contextlib calendar textwrap concurrent.futures asyncio abc numbers timeit inspect hashlib unicodedata pprint"
-).split()
-HEAVY = ("numpy", "scipy", "pandas", "sympy", "networkx", "sortedcontainers")
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
 
@@ -60,8 +55,20 @@ class Examiner:
         if found is None or found.process.poll() is not None:
             if found is not None:
                 found.close()
-            found = self.zygotes[name] = started(lambda: Zygote(self.settings.layer, self.watch))
+            found = self.zygotes[name] = self._compiler() if name == "compiler" else self._started()
         return found
+
+    def _started(self, toolchain: Toolchain | None = None) -> Zygote:
+        return started(lambda: Zygote(self.own.layer, self.watch, toolchain))
+
+    def _compiler(self) -> Zygote:
+        zygote = self._started(cpp.toolchain(self.own.layer))
+        try:
+            cpp.try_out(zygote, self.zygote("plain"))
+        except BaseException:
+            zygote.close()
+            raise
+        return zygote
 
     def close(self) -> None:
         for zygote in self.zygotes.values():
@@ -77,7 +84,7 @@ class Examiner:
             try:
                 self._examine(problem, solution, verdict)
                 break
-            except SchemaError as error:
+            except (SchemaError, cpp.NoCompiler) as error:
                 verdict.verdict, verdict.message = "internal_error", str(error)
                 break
             except BoxError as error:
@@ -87,9 +94,18 @@ class Examiner:
         return verdict
 
     def _examine(self, problem: Problem, solution: Solution, verdict: Verdict) -> None:
-        source = solution.code if solution.code is not None else code_block(solution.completion or "")
+        language = solution.language
+        if language not in NAMES:
+            raise SchemaError(f"language is {language!r}; programs in python and cpp can be judged")
+        if language != "python" and problem.kind != "stdin":
+            raise SchemaError(
+                f"problem {problem.id!r} is of kind {problem.kind!r} and tests Python functions; "
+                f"{NAMES[language]} is judged on stdin problems only"
+            )
+        source = solution.code if solution.code is not None else code_block(solution.completion or "", language)
         if source is None or not source.strip():
-            verdict.verdict, verdict.message = "no_code", "no complete fenced Python block in the completion"
+            verdict.verdict = "no_code"
+            verdict.message = f"no complete fenced {NAMES[language]} block in the completion"
             if solution.code is not None:
                 verdict.message = "the program is empty"
             verdict.also = "no_code" if self.settings.also else ""
@@ -97,7 +113,13 @@ class Examiner:
         with _Boxes(self, problem) as helpers:
             todo, second = self._checks(problem, helpers)
             limits = self.limits(problem)
-            candidate = _Candidate(self, problem, source, limits)
+            try:
+                candidate = _Candidate(self, problem, source, language, limits)
+            except CompileError as error:
+                verdict.verdict, verdict.message = "compile_error", str(error)
+                if second:
+                    verdict.also, verdict.also_message = verdict.verdict, verdict.message
+                return
             try:
                 self._run(candidate, todo, second, limits, verdict, helpers)
             finally:
@@ -131,12 +153,7 @@ class Examiner:
         verdict: Verdict,
         helpers: Helpers,
     ) -> None:
-        if candidate.box.compile_error:
-            verdict.verdict, verdict.message = "compile_error", candidate.box.compile_error
-            if second:
-                verdict.also, verdict.also_message = verdict.verdict, verdict.message
-            return
-        reuse = self.settings.reuse
+        reuse = self.settings.reuse and candidate.language == "python"  # a binary starts anew, and starts fast
         open_, also_open = True, bool(second)  # whether each policy has accepted all so far
         for n, check in enumerate(todo):
             other = second[n] if second else None
@@ -207,16 +224,6 @@ def _compared(match: Match, outcome: Outcome) -> tuple[str, str]:
     return "wrong_answer", f"{match.message}; {outcome.report}" if outcome.report else match.message
 
 
-def imported(source: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Which of these modules a program imports, at a glance: a wrong guess costs time only."""
-    mentioned = [name for name in names if name in source]
-    if not mentioned:
-        return ()
-    lines = (line.lstrip()[:200] for line in source.splitlines())
-    imports = " ".join(line for line in lines if line.startswith(("import ", "from ")))
-    return tuple(name for name in mentioned if name in imports)
-
-
 def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
     """What went wrong before any comparison: (verdict, message), or ("", "") if nothing did."""
     seconds = f"{outcome.cpu_s:.2f} s of CPU, {outcome.wall_s:.2f} s in all, limit {limits.time_s:g} s"
@@ -228,30 +235,31 @@ def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
         return "time_limit", f"it waited: {seconds}"
     if outcome.memory_mb > limits.memory_bytes >> 20:
         return "memory_limit", f"{outcome.memory_mb:.0f} MB, limit {limits.memory_bytes >> 20} MB"
+    if not outcome.status:
+        return "", ""
+    said = " ".join(outcome.errors[-200:].split())
+    if outcome.report.startswith("MemoryError") or said.endswith(("MemoryError", "std::bad_alloc")):
+        return "memory_limit", outcome.report or said
     if outcome.signal:
-        known = outcome.signal in {s.value for s in signal.Signals}
-        name = signal.Signals(outcome.signal).name if known else f"signal {outcome.signal}"
-        return "runtime_error", f"ended by {name}" + (" (stack overflow?)" if name == "SIGSEGV" else "")
-    if outcome.status:
-        if outcome.report.startswith("MemoryError"):
-            return "memory_limit", outcome.report
-        return "runtime_error", outcome.report or f"exit code {outcome.status >> 8}"
-    return "", ""
+        name = signal_name(outcome.signal)
+        how = f"ended by {name}" + (" (stack overflow?)" if name == "SIGSEGV" else "")
+    else:
+        how = outcome.report or f"exit code {outcome.status >> 8}"
+    return "runtime_error", f"{how}: {said}" if said else how
+
+
+def signal_name(number: int) -> str:
+    known = number in {s.value for s in signal.Signals}
+    return signal.Signals(number).name if known else f"signal {number}"
 
 
 class _Candidate:
     """The candidate's box, opened again if a test spoiled it."""
 
-    def __init__(self, examiner: Examiner, problem: Problem, source: str, limits: Limits) -> None:
-        preload = imported(source, HEAVY)
-        ahead = imported(source, AHEAD)
-        if problem.kind == "function":  # LeetCode has these at hand without an import
-            ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
+    def __init__(self, examiner: Examiner, problem: Problem, source: str, language: str, limits: Limits) -> None:
         kind = "value" if problem.kind == "assert" else problem.kind
-        entry, setup = problem.entry_point, problem.setup
-        self.open = lambda: Box(
-            examiner.zygote("heavy" if preload else "plain"), source, kind, limits, entry, setup, preload, ahead
-        )
+        self.open = opener(examiner, source, language, kind, limits, problem.entry_point, problem.setup)
+        self.language = language
         self.stdin = problem.kind == "stdin"
         self.inside = False  # an assertion had to run in the candidate's process
         self.box = self.open()
@@ -259,7 +267,10 @@ class _Candidate:
     def run(self, data: bytes, reuse: bool) -> Outcome:
         if self.box.unclean:
             self.box.close()
-            self.box = self.open()
+            try:
+                self.box = self.open()
+            except CompileError as error:  # the first time it compiled
+                raise BoxError(str(error)) from None
         return self.box.run(data, reuse)
 
     def close(self) -> None:

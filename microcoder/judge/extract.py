@@ -1,12 +1,16 @@
-"""The program in a model's completion: the last complete fenced Python block."""
+"""The program in a model's completion: the last complete fenced block of the language."""
 
-_PYTHON = {"", "python", "py", "python3", "py3"}
+_TAGS = {  # a block without a tag counts as the language that was asked for
+    "python": {"", "python", "py", "python3", "py3"},
+    "cpp": {"", "cpp", "c++", "cc", "cxx"} | {f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20)},
+}
 
 
-def code_block(completion: str) -> str | None:
+def code_block(completion: str, language: str = "python") -> str | None:
     """The code, or None if there is none. A block that is never closed is not complete, so it does not count."""
+    tags = _TAGS[language]
     found: str | None = None
-    fence, indent, python = "", "", False
+    fence, indent, counts = "", "", False
     lines: list[str] = []
     for line in completion.replace("\r\n", "\n").split("\n"):
         mark = _fence(line)
@@ -15,12 +19,12 @@ def code_block(completion: str) -> str | None:
             continue
         this, info = mark
         if fence and this.startswith(fence) and not info:
-            if python:
+            if counts:
                 found = "\n".join(lines)
             fence = ""
         elif not fence or info:  # a tagged fence inside an open block: the model began anew
             fence, indent, lines = this, line[: len(line) - len(line.lstrip(" \t"))], []
-            python = info.lower().split(maxsplit=1)[0].strip("{}.") in _PYTHON if info else True
+            counts = info.lower().split(maxsplit=1)[0].strip("{}.") in tags if info else True
         else:
             lines.append(line)
     return found if found and found.strip() else None

@@ -14,12 +14,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..schema import POLICIES, Problem, Solution, Verdict
+from ..schema import POLICIES, Problem, SchemaError, Solution, Verdict, language_named
 from .base import JudgeError, Judging, solution_of
-from .boxes import BoxError, started
+from .boxes import BoxError, Limits, started
 from .examine import Settings
+from .running import Program, Ran
 from .worker import Request, receive, send
 
 LAYERS = ("auto", "full", "landlock", "rlimits")
@@ -27,7 +28,15 @@ OWN_CPU_SECONDS = 120.0  # what a worker may use for one candidate; comparing 16
 KNOWN_PROBLEMS, KNOWN_BYTES = 1000, 64 << 20  # what a worker keeps for the next solution
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd}, {pid})"
-_Item = tuple["Future[Verdict]", Problem, Solution, "Settings | None"]
+
+
+class Candidate(NamedTuple):
+    problem: Problem
+    solution: Solution
+    settings: Settings | None
+
+
+_Item = tuple["Future[Any]", Candidate | Program]  # what is asked, and where the Verdict or the Ran goes
 
 
 class GivenUp(Exception):
@@ -73,7 +82,8 @@ class Judge(Judging):
         )
         self._waiting: Any = _bounded(queue or 4 * self.workers)
         self._closed = self._cancelled = False
-        self._busy: dict[Future[Verdict], _Worker] = {}
+        self._busy: dict[Future[Any], _Worker] = {}
+        self._dropped: set[Future[Any]] = set()  # before a worker had them
         self._lock = threading.Lock()
         self._settings = settings
         # A worker lives as long as the thread that started it. The first finds out which sandbox works here.
@@ -103,22 +113,35 @@ class Judge(Judging):
         settings: Settings | None = None,
     ) -> Future[Verdict]:
         """As everywhere; `settings` hold for this candidate alone, but for the sandbox, which is the judge's."""
-        solution = solution_of(problem, completion, code)
-        future: Future[Verdict] = Future()
+        return self._queue(Candidate(problem, solution_of(problem, completion, code), settings))
+
+    def run(self, code: str, language: str = "python", stdin: str = "", limits: Limits | None = None) -> Future[Ran]:
+        """Run one program once, judged against nothing: what it wrote, how it ended, what it used (see running.py)."""
+        try:
+            return self._queue(Program(code, language_named(language), stdin, limits))
+        except SchemaError as error:
+            raise JudgeError(str(error)) from None
+
+    def _queue(self, work: Candidate | Program) -> Future[Any]:
+        future: Future[Any] = Future()
         with self._lock:
             if self._closed:
                 raise JudgeError("this judge is closed; make a new one")
-        self._waiting.put((future, problem, solution, settings))
+        self._waiting.put((future, work))
         if self._closed:  # closed while this call waited for room
             future.cancel()
         return future
 
-    def drop(self, future: Future[Verdict]) -> None:
+    def drop(self, future: Future[Any]) -> None:
         if not future.cancel():
             with self._lock:
                 worker = self._busy.pop(future, None)
                 if worker is not None:
                     worker.abandon()
+                else:  # its worker is being started, or it has ended
+                    self._dropped.add(future)
+            if worker is None:
+                future.add_done_callback(self._dropped.discard)
 
     def close(self, cancel: bool = False) -> None:
         with self._lock:
@@ -162,30 +185,25 @@ class Judge(Judging):
                 item: _Item | None = self._waiting.get()
                 if item is None:
                     return
-                future, problem, solution, settings = item
+                future, work = item
                 if not future.set_running_or_notify_cancel():
                     continue
-                verdict, worker = self._judge(worker, future, problem, solution, settings)
-                future.set_result(verdict)
+                answer, worker = self._ask(worker, future, work)
+                future.set_result(answer)
         finally:
             if worker is not None:
                 worker.close()
 
-    def _judge(
-        self,
-        worker: _Worker | None,
-        future: Future[Verdict],
-        problem: Problem,
-        solution: Solution,
-        settings: Settings | None,
-    ) -> tuple[Verdict, _Worker | None]:
+    def _ask(
+        self, worker: _Worker | None, future: Future[Any], work: Candidate | Program
+    ) -> tuple[Verdict | Ran, _Worker | None]:
         """A worker that dies is replaced and its work done once more; after that it is the judge's fault."""
         reason = ""
         for _ in range(2):
             try:
                 worker = worker or started(lambda: _Worker(self._settings))
                 with self._occupied(worker, future):
-                    return worker.judge(problem, solution, settings), worker
+                    return worker.ask(work), worker
             except GivenUp as error:
                 if worker is not None:
                     worker.close()
@@ -201,16 +219,20 @@ class Judge(Judging):
                 if worker is not None:
                     worker.close()
                 break
-        verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.sandbox)
-        verdict.message = f"the judge failed on this candidate: {reason}"
-        return verdict, None
+        message = f"the judge failed on this candidate: {reason}"
+        if isinstance(work, Program):
+            return Ran("internal_error", message=message), None
+        of = work.solution
+        return Verdict("internal_error", of.problem_id, of.id, sandbox=self.sandbox, message=message), None
 
     @contextlib.contextmanager
-    def _occupied(self, worker: _Worker, future: Future[Verdict]) -> Iterator[None]:
+    def _occupied(self, worker: _Worker, future: Future[Any]) -> Iterator[None]:
         """While a worker is busy, `drop` and `close(cancel=True)` can interrupt it."""
         with self._lock:
             if self._cancelled:
                 raise BoxError("the judge was closed")
+            if future in self._dropped:
+                raise GivenUp("it was dropped")
             self._busy[future] = worker
         try:
             yield
@@ -253,16 +275,16 @@ class _Worker:
         self.poll = select.poll()
         self.poll.register(self.sock, select.POLLIN)
 
-    def judge(self, problem: Problem, solution: Solution, settings: Settings | None) -> Verdict:
-        """The verdict; GivenUp if the worker itself, not the candidate, uses CPU without end."""
-        send(self.sock, self.request(problem, solution, settings))
+    def ask(self, work: Candidate | Program) -> Verdict | Ran:
+        """The answer; GivenUp if the worker itself, not the candidate, uses CPU without end."""
+        send(self.sock, work if isinstance(work, Program) else self.request(*work))
         before = self.cpu()
         while not self.poll.poll(5000):
             if self.cpu() - before > OWN_CPU_SECONDS:
                 self.process.kill()
                 raise GivenUp(f"it used over {OWN_CPU_SECONDS:.0f} s of CPU to compare")
-        verdict: Verdict = receive(self.sock)
-        return verdict
+        answer: Verdict | Ran = receive(self.sock)
+        return answer
 
     def request(self, problem: Problem, solution: Solution, settings: Settings | None) -> Request:
         key, size = problem.fingerprint(), problem.size()

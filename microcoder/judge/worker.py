@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..schema import Problem, Solution, Verdict
 from .boxes import Abandoned, Box, BoxError, Limits
 from .examine import Examiner, Settings
+from .running import Program, Ran, run_program
 from .sandbox import kernel
 
 _LENGTH = struct.Struct("!Q")
@@ -67,7 +68,10 @@ def main(fd: int, parent: int) -> None:
     known: dict[int, Problem] = {}
     try:
         while True:
-            request: Request = receive(sock)
+            request: Request | Program = receive(sock)
+            if isinstance(request, Program):
+                send(sock, run(examiner, request))
+                continue
             if request.forget:
                 known.clear()
                 examiner.forget()
@@ -77,14 +81,23 @@ def main(fd: int, parent: int) -> None:
             try:
                 verdict = examiner.examine(problem, solution, request.settings)
             except Exception as error:
-                trace = traceback.format_exc(limit=-3)
-                verdict = Verdict("internal_error", solution.problem_id, solution.id)
-                verdict.message = f"the judge failed: {type(error).__name__}: {error}\n{trace}"
+                verdict = Verdict("internal_error", solution.problem_id, solution.id, message=told(error))
             send(sock, verdict)
     except (EOFError, ConnectionError, Abandoned):
         pass
     finally:
         examiner.close()
+
+
+def run(examiner: Examiner, program: Program) -> Ran:
+    try:
+        return run_program(examiner, program)
+    except Exception as error:
+        return Ran("internal_error", message=told(error))
+
+
+def told(error: Exception) -> str:
+    return f"the judge failed: {type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"
 
 
 def start(settings: Settings, watch: socket.socket | None) -> Examiner:

@@ -30,15 +30,16 @@ class Stock(NamedTuple):
     """What a zygote makes once for all its boxes."""
 
     modules: dict[str, types.ModuleType]
-    box_filter: seccomp.Filter | None
+    box_filter: seccomp.Filter | None  # None: the layer has no filters
     test_filter: seccomp.Filter | None
 
 
 class Box:
     def __init__(self, job: dict[str, Any], sock: socket, fds: list[int], stock: Stock) -> None:
         self.job, self.stock = job, stock
-        self.stdin = job["kind"] == "stdin"
-        self.module = stock.modules[job["kind"]]
+        self.stdin = job["kind"] in ("stdin", "binary", "compile")
+        self.errors: bool = job["errors"]  # what the program writes to standard error is kept, in place of a report
+        self.module = stock.modules.get(job["kind"], stock.modules["stdin"])
         self.scratch: str = job["scratch"]
         self.full = job["layer"] == "full"
         self.open_to = 4 if self.stdin else 6  # the descriptors of a test process: see program.py
@@ -55,7 +56,10 @@ class Box:
     def arrange(self, given: int, output: int, report: int) -> None:
         """Put every descriptor where the test process will look for it. The three given ones, above 5, are used up."""
         null = os.open(os.devnull, os.O_RDWR)
-        wanted = (given, output, null, report) if self.stdin else (null, null, null, report, output, given)
+        if self.errors:
+            wanted: tuple[int, ...] = (given, output, report, null)
+        else:
+            wanted = (given, output, null, report) if self.stdin else (null, null, null, report, output, given)
         for target, fd in enumerate(wanted):
             os.dup2(fd, target)
         for fd in (given, output, report, null):
@@ -64,18 +68,9 @@ class Box:
     def main(self) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.lock_down()
-        given = 0 if self.stdin else program.INPUT
-        try:
-            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogatepass")
-            self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
-            self.code = compile(source.removeprefix("\ufeff"), "solution.py", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-            text = f"{type(error).__name__}: {error}"
-            wire.send(self.sock, {"compile_error": text[:500]})
+        if fault := self.prepare():
+            wire.send(self.sock, {"compile_error": fault})
             return
-        sys.modules[self.module.__name__] = self.module
-        sys.set_int_max_str_digits(0)  # after compiling: there a long number takes quadratic time
-        program.import_ahead(self.job["imports"], self.module, everything=self.job["kind"] == "function")
         wire.send(self.sock, {"ready": True})
         self.ready = True
         gc.freeze()
@@ -84,6 +79,20 @@ class Box:
                 self.arrange(*order)
             result = self.reused() if order is wire.REUSE else self.forked()
             self.sock.sendall(wire.RESULT.pack(*result))
+
+    def prepare(self) -> str:
+        """Compile the program, once for all tests; what is wrong with it, if anything."""
+        given = 0 if self.stdin else program.INPUT
+        try:
+            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogatepass")
+            self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
+            self.code = compile(source.removeprefix("\ufeff"), "solution.py", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            return f"{type(error).__name__}: {error}"[:500]
+        sys.modules[self.module.__name__] = self.module
+        sys.set_int_max_str_digits(0)  # after compiling: there a long number takes quadratic time
+        program.import_ahead(self.job["imports"], self.module, everything=self.job["kind"] == "function")
+        return ""
 
     def lock_down(self) -> None:
         """From here on this process has no capabilities, no files but the interpreter's, no network, and limits."""
@@ -118,18 +127,30 @@ class Box:
             return
         kernel.drop_capabilities()
         if landlock.version():
-            readable = ["/"] if self.full else self.job["readable"]
-            listable = [] if self.full else self.job["listable"]
-            self.ruleset = out_of_the_way(landlock.ruleset(readable, [self.scratch], listable))
             if self.full:
-                landlock.restrict(self.ruleset)
+                everything = landlock.ruleset(["/"], [self.scratch], executable=self.job["executable"])
+                landlock.restrict(everything)
+                os.close(everything)
+            if (allowed := self.allowed()) is not None:
+                self.ruleset = out_of_the_way(landlock.ruleset(*allowed))
         if self.stock.box_filter is not None:
             self.stock.box_filter.install()
-        self.filter = self.stock.test_filter
+        self.filter = self.test_filter()
+
+    def allowed(self) -> tuple[list[str], ...] | None:
+        """What a test process may read, write, list and execute, if that is less than the box may."""
+        return None if self.full else (self.job["readable"], [self.scratch], self.job["listable"])
+
+    def test_filter(self) -> seccomp.Filter | None:
+        return self.stock.test_filter
 
     def forked(self) -> tuple[Any, ...]:
         """One test in a fresh process: what it did to memory, modules or files is gone afterwards."""
         self.end_runner()
+        return (*self.once(), True, self.sweep())
+
+    def once(self) -> tuple[int, float, int, float, bool]:
+        """Wait status, CPU seconds, peak KiB, wall seconds, overdue."""
         pid = kernel.bare_clone()
         if pid == 0:
             try:
@@ -142,17 +163,19 @@ class Box:
         overdue = self.outwait(pid, fd)
         if fd >= 0:
             os.close(fd)
-        return (*self.reap(pid), time.monotonic() - start, overdue, True, self.sweep())
+        return (*self.reap(pid), time.monotonic() - start, overdue)
 
     def run_once(self) -> int:
         if self.stdin:
-            return program.run_stdin(self.code, self.module)
+            return program.run_stdin(self.code, self.module, aloud=self.errors)
         return program.run_value(self.code, self.module, self.setup, self.job["entry"])
 
     def enter_test(self, keep: int = 0) -> None:
         """The last steps before the candidate's code: close what is not its own, and give up the box's rights."""
         if not self.full:
             self.enter_test_outside_namespaces()
+        if self.ruleset >= 0:
+            landlock.restrict(self.ruleset)
         os.closerange(self.open_to + keep, OPEN_FILES)
         if self.filter is not None:
             self.filter.install()
@@ -164,10 +187,11 @@ class Box:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if self.filter is None:
             os.setpgid(0, 0)  # it may start others; they are ended as a group
-        if self.ruleset >= 0:
-            landlock.restrict(self.ruleset)
-        if self.filter is not None:
-            self.filter = seccomp.Filter(seccomp.test_program(os.getpid()))
+        else:
+            self.filter = self.filter_of(os.getpid())
+
+    def filter_of(self, pid: int) -> seccomp.Filter:
+        return seccomp.Filter(seccomp.test_program(pid))
 
     def outwait(self, pid: int, fd: int, used: float = 0.0) -> bool:
         """Wait until `fd` says that a test is over, and end one that uses its CPU time up or sleeps for too long.

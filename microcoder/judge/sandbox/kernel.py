@@ -10,7 +10,9 @@ from typing import Any
 MACHINE = platform.machine()
 LINUX = sys.platform == "linux"
 # System call numbers that differ between the two architectures the full sandbox knows: (x86_64, aarch64).
-_NUMBERS = {"clone": (56, 220), "pivot_root": (155, 41), "capset": (126, 91), "seccomp": (317, 277)}
+_NUMBERS = {
+    "clone": (56, 220), "pivot_root": (155, 41), "capset": (126, 91), "seccomp": (317, 277), "execveat": (322, 281),
+}  # fmt: skip
 _SAME = {
     "open_tree": 428, "move_mount": 429, "mount_setattr": 442,
     "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from . import kernel
 
-_READ = 1 | 4 | 8  # execute, read_file, read_dir
-_WRITE_FILE = 2
+_EXECUTE, _WRITE_FILE, _READ_FILE = 1, 2, 4
+_READ = _READ_FILE | 8  # and read_dir
 _LIST = 8  # read_dir
 # access rights by ABI version: version 1 knows 13, later ones add refer, truncate and ioctl_dev
 _RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF}
@@ -39,14 +39,19 @@ def version() -> int:
         return 0
 
 
-def ruleset(readable: Iterable[str], writable: Iterable[str], listable: Iterable[str] = ()) -> int:
+def ruleset(
+    readable: Iterable[str], writable: Iterable[str], listable: Iterable[str] = (), executable: Iterable[str] = ()
+) -> int:
     """A descriptor of a ruleset: TCP, abstract sockets and signals to the outside are refused too, where known."""
     abi = version()
     rights = _RIGHTS[min(abi, 5)]
     rules = _Ruleset(rights, 3 if abi >= 4 else 0, 3 if abi >= 6 else 0)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     fd = kernel.syscall("landlock_create_ruleset", ctypes.byref(rules), size, 0)
-    for paths, allowed in ((readable, _READ), (writable, rights & ~1), (listable, _LIST)):
+    whole = rights & ~_EXECUTE
+    for paths, allowed in (
+        (readable, _READ), (writable, whole), (listable, _LIST), (executable, _READ_FILE | _EXECUTE)
+    ):  # fmt: skip
         for path in paths:
             _add(fd, path, allowed & rights)
     if os.path.exists("/dev/null"):

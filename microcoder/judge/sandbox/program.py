@@ -73,14 +73,18 @@ def open_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def run_stdin(code: types.CodeType, module: types.ModuleType) -> int:
-    """The program as a script: threads waited for, atexit run, all flushed."""
+def run_stdin(code: types.CodeType, module: types.ModuleType, aloud: bool = False) -> int:
+    """The program as a script: threads waited for, atexit run, all flushed. `aloud`: with tracebacks on stderr."""
     status = 0
     stdout = sys.stdout
+    if aloud:
+        sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         exec(code, module.__dict__)
     except BaseException as error:
         status = _status(error)
+        if aloud:
+            _show(error)
     try:
         if _thread._count() and "threading" in sys.modules:
             sys.modules["threading"]._shutdown()  # waits for threads that are not daemons
@@ -194,6 +198,18 @@ def _status(error: BaseException) -> int:
     else:
         _report(describe(error))
     return 1
+
+
+def _show(error: BaseException) -> None:
+    """What the interpreter would write to standard error."""
+    try:
+        if not isinstance(error, SystemExit):
+            trace = error.__traceback__ and error.__traceback__.tb_next  # from the program on, without this file
+            sys.excepthook(type(error), error.with_traceback(trace), trace)
+        elif not isinstance(error.code, int | None):
+            print(error.code, file=sys.stderr)
+    except BaseException:
+        pass
 
 
 def describe(error: BaseException) -> str:

@@ -6,11 +6,13 @@ Built once per zygote; a box gets its own copy of the mounts with its mount name
 import os
 import sys
 import sysconfig
+from collections.abc import Iterable
 
 from . import kernel
 from .kernel import AT_EMPTY_PATH, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY, MS_NODEV, MS_NOSUID
 
 NOBODY = 65534
+PRECOMPILED = "/precompiled"  # a user's cache may lie anywhere, such as in the /tmp that boxes replace
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -23,8 +25,13 @@ def interpreter_paths() -> list[str]:
         wanted += [os.path.join(prefix, "lib"), os.path.join(prefix, "lib64")]
     wanted += [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     wanted += [p for p in sys.path if p.endswith(("site-packages", "dist-packages"))]
+    return outermost([p for p in wanted if p])
+
+
+def outermost(paths: list[str]) -> list[str]:
+    """Those that exist and lie in no other."""
     kept: list[str] = []
-    for path in sorted({os.path.normpath(p) for p in wanted if p and os.path.exists(p)}):
+    for path in sorted({os.path.normpath(p) for p in paths if os.path.exists(p)}):
         if not any(path == k or path.startswith(k + "/") for k in kept):
             kept.append(path)
     return kept
@@ -96,13 +103,19 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def build() -> None:
-    """Replace the root of this mount namespace by the private one. Call after enter_user_namespace."""
+def build(programs: Iterable[str] = (), folders: Iterable[str] = (), precompiled: str = "") -> None:
+    """Replace the root of this mount namespace by the private one. Call after enter_user_namespace.
+
+    What is to be there besides: a compiler's `programs`, its `folders`, and a folder that will be PRECOMPILED.
+    """
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
-    paths = interpreter_paths()
+    paths = outermost([*interpreter_paths(), *folders])
     links = {p: os.readlink(p) for p in paths if os.path.islink(p)}
     # Detached copies first: the new root is mounted over a folder that may hold some of them.
     trees = [(p, _detached(p, read_only=True)) for p in paths if p not in links]
+    trees += [(PRECOMPILED, _detached(precompiled, read_only=True))] if precompiled else []
+    hidden = [p for p in programs if not any(p.startswith(path + "/") for path in paths)]
+    trees += [(p, _detached(p, read_only=True)) for p in hidden]  # under this name, be it a link or not
     trees += [(p, _detached(p, read_only=False)) for p in _DEVICES if os.path.exists(p)]
     trees += [("/proc", _detached("/proc", read_only=False))]  # a box may mount its own only where one is visible
     kernel.mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1k,mode=755")
@@ -140,7 +153,8 @@ def _detached(path: str, read_only: bool) -> int:
 
 def enter_box() -> None:
     """Inside a box's own namespaces: an empty /tmp, and a /proc that shows this box only."""
-    kernel.mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,nr_inodes=4k,mode=1777")
+    private = MS_NOSUID | MS_NODEV | kernel.MS_NOEXEC
+    kernel.mount("tmpfs", "/tmp", "tmpfs", private, "size=64m,nr_inodes=4k,mode=1777")
     flags = kernel.MS_RDONLY | MS_NOSUID | MS_NODEV | kernel.MS_NOEXEC
     for data in ("subset=pid", ""):
         try:

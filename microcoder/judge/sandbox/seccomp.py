@@ -1,10 +1,10 @@
-"""The system call filter: a list of what a Python program needs, everything else refused.
+"""The system call filter: a list of what a program needs, everything else refused.
 
-Two filters stack. The first is installed once in a box and allows what the box itself needs to run tests (fork, wait,
-pidfd_open, the calls that restrict further). The second is tiny and installed in every test process: from there on no
-new process, no waiting on others, no change of anybody else's limits. Threads are allowed; sockets other than a local
-pair (asyncio needs one) are not; clone3 answers ENOSYS so that the C library falls back to clone, whose flags can be
-inspected.
+Two filters stack. The first is installed once in a box and allows what the box itself needs to run tests (fork, exec,
+wait, pidfd_open, the calls that restrict further). The second is tiny and installed in every test process: from there
+on no new process, no other program, no waiting on others, no change of anybody else's limits. Threads are allowed;
+sockets other than a local pair (asyncio needs one) are not; clone3 answers ENOSYS so that the C library falls back to
+clone, whose flags can be inspected.
 """
 
 import ctypes
@@ -41,19 +41,22 @@ restart_syscall:219:128 kill:62:129 tkill:200:130 tgkill:234:131 sendfile:40:71 
 socketpair:53:199 sendto:44:206 recvfrom:45:207 sendmsg:46:211 recvmsg:47:212
 shutdown:48:210 getsockopt:55:209 setsockopt:54:208 getsockname:51:204 getpeername:52:205 wait4:61:260
 waitid:247:95 pidfd_open:434 prctl:157:167 seccomp:317:277 landlock_restrict_self:446
+execveat:322:281
 """
-_BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self")
+_BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self", "execveat")
 # What Landlock leaves to the owner of a file, where the file system is not private.
 _BY_OWNER = ("chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
 _CLONE3 = 435
 _CLONE_THREAD = 0x10000
+_RLIMIT_STACK = 3
 _SOCK_STREAM = 1
 _FIONBIO, _FIOCLEX = 0x5421, 0x5451
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
 _LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # BPF: ld abs, jeq, jset, and, ret
-_NR, _ARCH_AT, _ARG0, _ARG1 = 0, 4, 16, 24  # offsets in struct seccomp_data (both machines are little-endian)
+# offsets in struct seccomp_data (both machines are little-endian)
+_NR, _ARCH_AT, _ARG0, _ARG1, _ARG5, _ARG5_HIGH = 0, 4, 16, 24, 56, 60
 
 
 def _numbers() -> dict[str, int]:
@@ -75,13 +78,23 @@ def box_program() -> bytes:
     return head + checks + tail
 
 
-def test_program(own_pid: int | None = None) -> bytes:
+def test_program(own_pid: int | None = None, password: int | None = None) -> bytes:
     """Refuse new processes and reaching for others.
 
     With `own_pid`, where no namespaces stand around it: signals to that process only, and no changing of others' files.
+    With `password` (64 bits), for a process that is still to execute a program: execveat passes with that number as its
+    sixth argument, which the call does not use. The program cannot know it, so it executes nothing further.
     """
     numbers = _numbers()
     program = _op(_LOAD, _NR)
+    if password is not None:
+        program += _op(_EQUAL, numbers["execveat"], 0, 6)
+        program += _op(_LOAD, _ARG5) + _op(_EQUAL, password & 0xFFFFFFFF, 0, 3)
+        program += _op(_LOAD, _ARG5_HIGH) + _op(_EQUAL, password >> 32, 0, 1)
+        program += _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+        # The C library would give every thread a stack as large as the main one, and soon have no room for more.
+        program += _op(_EQUAL, numbers["prlimit64"], 0, 4) + _op(_LOAD, _ARG1)
+        program += _op(_EQUAL, _RLIMIT_STACK, 0, 1) + _op(_RETURN, _EPERM) + _op(_LOAD, _NR)
     refused = _BOX_ONLY if own_pid is None else _BOX_ONLY + _BY_OWNER
     for name in (n for n in refused if n in numbers):
         program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _EPERM)

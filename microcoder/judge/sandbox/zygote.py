@@ -13,19 +13,21 @@ from typing import Any
 
 from . import kernel, program, root, seccomp, template, wire
 from .box import Box, Stock
+from .native import BOXES
 
 # Loaded ahead of time: what most programs for contests use, and no more. Each further module makes every fork of every
-# candidate dearer, so the rest is imported by a box whose candidate asks for it (examine.py, AHEAD).
+# candidate dearer, so the rest is imported by a box whose candidate asks for it (languages.py, AHEAD).
 WARM = "collections heapq bisect math itertools functools re string typing copy operator io json types atexit".split()
 
 
-def main(fd: int, layer: str) -> None:
+def main(fd: int, layer: str, tools: dict[str, Any]) -> None:
+    """`tools`: the compiler's, as root.build takes them; nothing in them for a zygote whose boxes do not compile."""
     parent = os.getppid()
     sock = socket(fileno=fd)
     try:
         if layer == "full":
             root.enter_user_namespace()
-            root.build()
+            root.build(**tools)
         elif os.getuid() == 0 and (closed := root.closed_to_others(root.interpreter_paths())):
             raise OSError(f"{closed} is closed to other users, and a program must not run as root: use another Python")
         if kernel.LINUX:
@@ -45,7 +47,7 @@ def main(fd: int, layer: str) -> None:
     gc.disable()
     gc.freeze()
     wire.send(sock, {"ready": os.getpid()})
-    serve(sock, layer, stock)
+    serve(sock, layer, stock, tools)
 
 
 def _stock(layer: str) -> Stock:
@@ -57,11 +59,12 @@ def _stock(layer: str) -> Stock:
     )
 
 
-def serve(sock: socket, layer: str, stock: Stock) -> None:
+def serve(sock: socket, layer: str, stock: Stock, tools: dict[str, Any]) -> None:
     loaded: set[str] = set()
-    common: dict[str, Any] = {}
+    common: dict[str, Any] = {"executable": tools["programs"]}
     if layer == "landlock":
-        readable, listable = root.without_package(root.interpreter_paths())
+        folders = [*tools["folders"], tools["precompiled"]]
+        readable, listable = root.without_package(root.outermost([*root.interpreter_paths(), *folders]))
         common |= {"readable": [*readable, "/dev/urandom", "/dev/zero"], "listable": listable}
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
     while True:
@@ -97,7 +100,7 @@ def _enter_box(zygote: socket, job: dict[str, Any], fds: list[int], stock: Stock
     box = None
     try:
         zygote.close()
-        box = Box(job, socket(fileno=fds[0]), fds[1:], stock)
+        box = BOXES.get(job["kind"], Box)(job, socket(fileno=fds[0]), fds[1:], stock)
         box.main()
     except BaseException as error:
         try:

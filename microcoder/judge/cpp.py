@@ -1,0 +1,146 @@
+"""C++: g++ on this machine, what of it a box must see, and a program through it.
+
+A program is compiled once, in a box of its own that can execute the compiler's steps and nothing else; what comes out
+is a static binary, which runs in a box like that of a Python program. <bits/stdc++.h> is precompiled once for all of a
+user's judges (120 MB under MICROCODER_CACHE or ~/.cache/microcoder): without it a candidate takes three times as long.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import glob
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from .boxes import Box, Limits, Toolchain, Zygote
+from .sandbox.native import RESULT, SOURCE
+from .sandbox.root import PRECOMPILED, closed_to_others
+
+FLAGS = ["-std=c++17", "-O2", "-DONLINE_JUDGE", "-w"]  # a precompiled header serves those who compile alike
+WORDS = ["-fmax-errors=3", "-fdiagnostics-color=never", "-fno-diagnostics-show-caret"]
+LINK = ["-static", "-fno-use-linker-plugin"]
+COMPILING = Limits(30.0, 1 << 30, 64 << 20)
+INSTALL = "install g++ (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++ glibc-static libstdc++-static)"
+
+
+class NoCompiler(Exception):
+    """C++ cannot be judged on this machine; the message says why and what to do."""
+
+
+@functools.cache
+def toolchain(layer: str = "full") -> Toolchain:
+    """The g++ of this machine. It is asked what it would do; the precompiled header is made if need be."""
+    if sys.platform != "linux":
+        raise NoCompiler(f"C++ is judged on Linux only, not on {sys.platform}")
+    compiler = shutil.which("g++", path=os.environ.get("PATH", os.defpath))
+    if compiler is None:
+        raise NoCompiler(f"there is no g++ here, so C++ cannot be judged: {INSTALL}")
+    ready = header(compiler)
+    if ready and layer != "full" and os.getuid() == 0 and closed_to_others([ready]):
+        ready = ""  # the boxes run as nobody
+    include = ["-I", PRECOMPILED if layer == "full" else ready] if ready else []
+    try:
+        steps = (
+            _step(compiler, *FLAGS, *WORDS, *include, "-S", SOURCE, "-o", "solution.s"),
+            _step(compiler, "-c", "solution.s", "-o", "solution.o"),
+            _step(compiler, *LINK, "solution.o", "-o", RESULT),
+        )
+        verbose = _said(compiler, "-E", "-v", "-x", "c++", os.devnull)
+        libraries = _said(compiler, "-print-search-dirs").partition("libraries: =")[2].split("\n")[0].split(":")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoCompiler(f"{compiler} does not work: {error}; {INSTALL}") from None
+    listed = verbose.partition("#include <...>")[2].partition("End of search list")[0]
+    headers = [line.strip() for line in listed.splitlines()[1:]]
+    folders = tuple(folder for folder in (*headers, *libraries) if os.path.isdir(folder))
+    programs = (*(step[0] for step in steps), *glob.glob("/lib*/ld-*.so*"))
+    return Toolchain(steps, programs, folders, ready)
+
+
+def _step(compiler: str, *arguments: str) -> tuple[str, ...]:
+    """The one program that g++ would start for this, and its arguments. g++ itself never runs in the sandbox."""
+    with tempfile.TemporaryDirectory() as folder:  # it looks whether its input is there
+        for name in (SOURCE, "solution.s", "solution.o"):
+            open(os.path.join(folder, name), "w").close()
+        said = _said(compiler, "-###", *arguments, cwd=folder)
+    commands = [line for line in said.splitlines() if line.startswith(" ")]
+    if len(commands) != 1:
+        raise FileNotFoundError(f"`g++ -### {' '.join(arguments)}` names {len(commands)} commands in place of one")
+    name, *rest = shlex.split(commands[0])
+    if os.path.basename(name) == "collect2":  # starts the linker, with the same arguments
+        name = _said(compiler, "-print-prog-name=ld")
+    if (path := shutil.which(name)) is None:
+        raise FileNotFoundError(f"it needs {name}, which is not there")
+    return path, *rest
+
+
+def header(compiler: str) -> str:
+    """The folder of the precompiled header, made by whoever comes first; "" where there can be none."""
+    cache = os.path.expanduser(os.environ.get("MICROCODER_CACHE") or "~/.cache/microcoder")
+    try:
+        version = [line for line in _said(compiler, "-v").splitlines() if not line.startswith("COLLECT_GCC=")]
+        folder = os.path.join(cache, "cpp", hashlib.sha256(f"{version}{FLAGS}".encode()).hexdigest()[:16])
+        if os.path.isdir(folder):
+            return folder
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        with open(f"{folder}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.isdir(folder):
+                _precompile(compiler, folder)
+        return folder
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _precompile(compiler: str, folder: str) -> None:
+    part = f"{folder}.part"
+    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed: it cannot be alive, we hold the lock
+    made = os.path.join(part, "bits", "stdc++.h.gch")
+    os.makedirs(os.path.dirname(made))
+    try:
+        source = os.path.join(part, "all.h")
+        with open(source, "w") as file:
+            file.write("#include <bits/stdc++.h>\n")
+        subprocess.run([compiler, *FLAGS, source, "-o", made], check=True, capture_output=True)
+        for path in (made, os.path.dirname(made), part):
+            os.chmod(path, 0o755)  # boxes may run as another user
+        os.rename(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _said(*command: str, cwd: str = "/") -> str:
+    plain = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=plain, cwd=cwd)
+    return (done.stdout + done.stderr).strip()
+
+
+def compiled(zygote: Zygote, source: str) -> tuple[bytes, str]:
+    """(binary, what is wrong with the program): one of the two is empty. `zygote` has the toolchain."""
+    steps = json.dumps(toolchain(zygote.layer).steps)
+    with Box(zygote, steps, "compile", COMPILING, errors=True) as box:
+        outcome = box.run(source.encode("utf-8", "surrogatepass"))
+    if not outcome.status and outcome.output:
+        return outcome.output, ""
+    if outcome.cpu_s >= COMPILING.time_s or outcome.overdue:
+        return b"", f"compiling took over {COMPILING.time_s:.0f} s"
+    context = ("In file included", "                 from")
+    lines = [line for line in outcome.errors.splitlines() if not line.startswith(context) and "In function" not in line]
+    return b"", "\n".join(lines[:5])[:500] or "the compiler crashed on this program"
+
+
+def try_out(compiler: Zygote, plain: Zygote) -> None:
+    """Whether a right program is compiled and runs here: if so, what fails afterwards is the program's own doing."""
+    binary, fault = compiled(compiler, '#include <cstdio>\nint main() { std::puts("1"); }\n')
+    if fault:
+        raise NoCompiler(f"g++ cannot compile in the sandbox: {fault}; {INSTALL}")
+    with Box(plain, binary, "binary", Limits(5.0, 1 << 28, 1 << 20), errors=True) as box:
+        outcome = box.run(b"")
+    if outcome.output != b"1\n":
+        raise NoCompiler(f"what g++ makes does not run in the sandbox: {outcome.status} {outcome.errors[:200]}")

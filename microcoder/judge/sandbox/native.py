@@ -1,0 +1,116 @@
+"""Boxes whose test processes execute something: the steps of the C++ compiler, and the binaries that it makes.
+
+Such a process gets the filter of every test process before it becomes the program, which can then start nothing: no
+process, and no other program. A binary can open its folder and its standard streams, and no more.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+from typing import Any
+
+from . import kernel, seccomp
+from .box import Box
+
+SPARE = 16 << 20  # of the memory limit that the stack does not get: without end, recursion is a crash and no more
+NOT_EXECUTED = 126  # as a shell says
+SOURCE, RESULT = "solution.cpp", "solution"  # the names that the steps of the compiler use
+
+
+class Native(Box):
+    arguments: list[str]
+    password = 0
+
+    def test_filter(self) -> seccomp.Filter | None:
+        self.password = int.from_bytes(os.urandom(8))
+        return seccomp.Filter(seccomp.test_program(None, self.password)) if self.stock.test_filter else None
+
+    def filter_of(self, pid: int) -> seccomp.Filter:
+        return seccomp.Filter(seccomp.test_program(pid, self.password))
+
+    def program(self) -> int:
+        """A descriptor of what is to be executed."""
+        raise NotImplementedError
+
+    def enter_test(self, keep: int = 0) -> None:
+        os.dup2(self.program(), self.open_to, inheritable=False)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # the interpreter ignores these, and ignored they would stay
+            signal.signal(number, signal.SIG_DFL)
+        super().enter_test(keep=1)
+
+    def run_once(self) -> int:
+        """Become the program; returns only if that fails."""
+        words = [word.encode() for word in self.arguments]
+        arguments, environment = (ctypes.c_char_p * (len(words) + 1))(*words, None), (ctypes.c_char_p * 1)(None)
+        try:
+            flags = kernel.AT_EMPTY_PATH
+            kernel.syscall("execveat", self.open_to, b"", arguments, environment, flags, self.password)
+        except OSError as error:
+            os.write(2, f"the program cannot be executed: {error.strerror}".encode())
+        return NOT_EXECUTED
+
+
+class Binary(Native):
+    """Each test executes the candidate's binary, in a fresh process."""
+
+    def prepare(self) -> str:
+        self.arguments = ["solution"]
+        return ""
+
+    def allowed(self) -> tuple[list[str], ...]:
+        return ["/dev/urandom", "/dev/zero"], [self.scratch]
+
+    def program(self) -> int:
+        return self.kept[0]
+
+    def enter_test(self, keep: int = 0) -> None:
+        stack = max(self.job["memory_bytes"] - SPARE, SPARE)
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        resource.setrlimit(resource.RLIMIT_STACK, (stack if hard == resource.RLIM_INFINITY else min(stack, hard), hard))
+        super().enter_test()
+
+
+class Compiler(Native):
+    """A test is one compilation, of several steps: the source is its input, the binary its output."""
+
+    def prepare(self) -> str:
+        self.steps: list[list[str]] = json.loads(os.pread(0, os.fstat(0).st_size, 0))
+        return ""
+
+    def allowed(self) -> tuple[list[str], ...] | None:
+        if self.full:
+            return None
+        return self.job["readable"], [self.scratch], self.job["listable"], self.job["executable"]
+
+    def program(self) -> int:
+        return os.open(self.arguments[0], os.O_RDONLY)
+
+    def forked(self) -> tuple[Any, ...]:
+        with open(SOURCE, "wb") as file:
+            file.write(os.pread(0, os.fstat(0).st_size, 0))
+        status, cpu, peak, wall, overdue = 0, 0.0, 0, 0.0, False
+        for step in self.steps:
+            self.arguments = step
+            status, used, most, took, overdue = self.once()
+            cpu, peak, wall = cpu + used, max(peak, most), wall + took
+            if status:
+                break
+        else:
+            self.hand_over()
+        return status, cpu, peak, wall, overdue, True, self.sweep()
+
+    def hand_over(self) -> None:
+        """The binary becomes the output; a step could have written anything there."""
+        os.ftruncate(1, 0)
+        os.lseek(1, 0, os.SEEK_SET)
+        try:
+            with open(RESULT, "rb", opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NOFOLLOW)) as file:
+                while os.sendfile(1, file.fileno(), None, 1 << 20):
+                    pass
+        except OSError:
+            pass  # no output then, which says enough
+
+
+BOXES: dict[str, type[Box]] = {"binary": Binary, "compile": Compiler}
