@@ -93,7 +93,7 @@ def run(
 ) -> dict[str, Any]:
     """The result, which is written into the folder too. `judge`: options of Judge."""
     started = time.monotonic()
-    options = {**judge, "policy": "robust", "also": "exact", "queue": QUEUE * judge["workers"]}
+    options = {**judge, "policy": "robust", "also": "exact", "queue": judge["workers"] and QUEUE * judge["workers"]}
     with open_judge(options) as pool:
         judging = _Judging(pool, suite, folder, observer)
         for sample in list(folder.samples.values()):

@@ -29,7 +29,8 @@ def command() -> None:
 @click.argument("settings", nargs=-1)
 @click.option("--only", type=click.Choice(STAGES), help="Go no further than this stage.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many problems of each source, in a folder apart.")
-def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None) -> None:
+@click.option("--ray", metavar="ADDRESS", default="", help="On a Ray cluster; auto: the one this machine belongs to.")
+def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None, ray: str) -> None:
     """Make a data set as the file CONFIG says. Typed again, it goes on where it was stopped."""
     from ..config import ConfigError, load_as, to_toml
     from ..data.making import make
@@ -45,7 +46,11 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
             wanted = load_as(Pipeline, config, [*settings, f"collect.limit={limit}", f"output.folder={folder}"])
         if not wanted.collect.sources:
             raise Refused(f"{config} names no sources; add some:\n[[collect.sources]]\npath = \"mbpp.jsonl\"")
-        made = make(wanted, Told(), only=only or STAGES[-1], text=to_toml(wanted, comments=False))
+        text = to_toml(wanted, comments=False)
+        if ray:  # where it is made is no setting of the data set
+            judge = wanted.judge.model_copy(update={"on": f"ray:{ray}"})
+            wanted = wanted.model_copy(update={"judge": judge})
+        made = make(wanted, Told(), only=only or STAGES[-1], text=text, ray=ray)
     except (ConfigError, DataError, JudgeError, ModelError) as error:
         raise Refused(str(error)) from None
     except OSError as error:

@@ -44,7 +44,7 @@ def load_as(
     data: dict[str, Any] = defaults or {}
     origin: dict[tuple[str, ...], str] = {}  # where each value came from, for the messages
     if path is not None:
-        layer = _read(Path(path))
+        layer = {key: {"on": value} if _short(model, key, value) else value for key, value in _read(Path(path)).items()}
         origin = dict.fromkeys(_check_keys(model, layer, (), str(path)), f"{path}: ")
         _merge(data, _with_preset(layer))
     layer = {}
@@ -69,6 +69,8 @@ def parse_setting(text: str, model: type[BaseModel] = Config) -> tuple[tuple[str
     if match is None:
         raise ConfigError(f"{text!r} is not a setting; write section.key=value, such as judge.workers=4")
     keys = tuple(match[1].split("."))
+    if _short(model, match[1], match[2]):
+        return (match[1], "on"), match[2]
     if len(keys) == 1:
         found = [f"{section}.{text}" for section, field in model.model_fields.items() if keys[0] in fields_of(field)]
         raise ConfigError(f"{text!r} names no section; write {found[0] if found else 'section.key=value'}")
@@ -120,6 +122,11 @@ def _check_keys(model: type[BaseModel], data: Any, above: tuple[str, ...], sourc
         else:
             found.append(keys)
     return found
+
+
+def _short(model: type[BaseModel], key: str, value: Any) -> bool:
+    """Whether it is short for a section's `on`: judge = "http://...", in a file or on the command line."""
+    return isinstance(value, str) and key in model.model_fields and "on" in fields_of(model.model_fields[key])
 
 
 def _with_preset(layer: dict[str, Any]) -> dict[str, Any]:

@@ -16,16 +16,10 @@ class Section(BaseModel):
 
 
 class JudgeConfig(Section):
-    on: str = Field(
-        default="here",
-        pattern=r"^(here|https?://.+|ray:.+)$",
-        description="Where programs are judged. here: on this machine; http://HOST:8422: by `microcoder serve` there "
-        "(MICROCODER_TOKEN in the environment holds its token); ray:ADDRESS: on a Ray cluster, ray:auto being the one "
-        "this machine belongs to.",
-    )
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         default="auto",
-        description="How many programs are judged at once; auto: one for each core this process may use.",
+        description="How many programs are judged at once; auto: one for each core this process may "
+        "use, or for each that the service or the cluster of judge.on has.",
     )
     policy: Policy = Field(
         default="robust",
@@ -74,11 +68,18 @@ class JudgeConfig(Section):
         default="auto",
         description="How many programs may wait for a worker before reading pauses; auto: 4 for each worker.",
     )
+    on: str = Field(
+        default="here",
+        pattern=r"^(here|https?://.+|ray:.+)$",
+        description="Where programs are judged. here: on this machine; http://HOST:8422: by `microcoder serve` there "
+        "(MICROCODER_TOKEN in the environment holds its token); ray:ADDRESS: on a Ray cluster, ray:auto being the one "
+        "this machine belongs to.",
+    )
 
     def options(self) -> dict[str, Any]:
-        """The arguments for `microcoder.Judge`, with each `auto` that is a number worked out."""
-        workers = usable_cores() if self.workers == "auto" else self.workers
-        queue = 4 * workers if self.queue == "auto" else self.queue
+        """The arguments for `open_judge`; `auto` is a number where it is known here, and None elsewhere."""
+        workers = self.workers if self.workers != "auto" else usable_cores() if self.on == "here" else None
+        queue = self.queue if self.queue != "auto" else 4 * workers if workers else None
         return {**self.model_dump(), "workers": workers, "queue": queue}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..config import usable_cores
 from .collecting import collect_all
+from .on_ray import ClusterCores
 from .output import write_dataset
 from .parts import forget
 from .pipeline import STAGES, Observer, Step, chained, run
@@ -14,8 +15,10 @@ from .settings import Pipeline
 from .steps import steps_for
 
 
-def make(settings: Pipeline, observer: Observer, only: str = STAGES[-1], text: str = "") -> dict[str, int] | None:
-    """Everything that is not done yet, no further than the stage `only`.
+def make(
+    settings: Pipeline, observer: Observer, only: str = STAGES[-1], text: str = "", ray: str = ""
+) -> dict[str, int] | None:
+    """Everything that is not done yet, no further than the stage `only`; all but collect on the cluster `ray`, if any.
 
     Returns the kept problems by source; None where it ends before verify.
     """
@@ -24,7 +27,7 @@ def make(settings: Pipeline, observer: Observer, only: str = STAGES[-1], text: s
     steps = steps_for(settings, out)
     parts, digest = collect_all(out, settings.collect.sources, settings.collect.limit, workers, observer)
     wanted = [step for step in steps if STAGES.index(step.stage) <= STAGES.index(only)]
-    parts = run(out, wanted, parts, digest, workers, observer)
+    parts = run(out, wanted, parts, digest, ClusterCores(ray, out) if ray else workers, observer)
     forget_others(out, steps, digest)  # only now: settings that do not work lose nothing
     if len(wanted) < len(steps):
         return None

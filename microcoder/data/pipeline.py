@@ -69,11 +69,11 @@ class Observer(Protocol):
 
 
 def run(
-    out: Path, steps: Sequence[Step], first: list[Path], digest: str, workers: int, observer: Observer
+    out: Path, steps: Sequence[Step], first: list[Path], digest: str, workers: int | Cores, observer: Observer
 ) -> list[Path]:
     """All steps from the parts `first`, which `digest` stands for. Returns the parts of the last one."""
     parts = first
-    with Cores(workers) as cores:
+    with Cores(workers) if isinstance(workers, int) else workers as cores:
         for step in steps:
             digest = chained(digest, step)
             parts = run_step(out / step.folder, step, parts, digest, cores, observer)

@@ -40,7 +40,7 @@ def steps_for(settings: Pipeline, out: Path) -> list[Step]:
         raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
     asked = _text(settings.endpoint) if settings.endpoint.base_url else ""
     judged = settings.judge.model_dump()
-    pace = {name: judged.pop(name) for name in ("workers", "queue")}  # changes no verdict, so no digest
+    pace = {name: judged.pop(name) for name in ("on", "workers", "queue")}  # changes no verdict, so no digest
     steps = [
         Step(
             "process", "1-clean",

@@ -168,7 +168,8 @@ class Notes:
             del relevant["train"][name]
         for name in ("temperature", "diversity_target"):
             del relevant["grpo"][name]
-        del relevant["judge"]["workers"], relevant["judge"]["queue"]
+        for name in ("workers", "queue", "on"):
+            del relevant["judge"][name]
         folders = [Path(folder) for folder in (source.path, source.adapter) if folder]
         weights = sorted(file for folder in folders for file in folder.glob("*.safetensors"))
         stamps = [_stamp(path) for path in (Path(config.data.train), *weights) if path.is_file()]

@@ -46,7 +46,8 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     observer.note(counts.words())
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
-    options["workers"] = share(options["workers"]) if config.judge.workers == "auto" else options["workers"]
+    if config.judge.workers == "auto" and config.judge.on == "here":
+        options["workers"] = share(options["workers"])
     with open_judge(options) as judge:
         setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
         for stage, last in stages_left(config, run, counts):
