@@ -29,7 +29,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "intervals": (set(), {"numpy"}),
     "judge": ({"schema", "judge"}, {"numpy"}),
     "judge.sandbox": ({"judge.sandbox"}, set()),
-    "judges": ({"schema", "judge", "judges"}, {"httpx", "ray"}),
+    "judges": ({"schema", "judge", "judges"}, {"ray"}),
     "grpo": ({"grpo"}, {"torch", "numpy"}),
     "config": ({"schema", "config"}, {"pydantic"}),
     "configs": (set(), set()),
@@ -55,6 +55,10 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "dashboard": (
         {"schema", "files", "config", "run", "advise", "dashboard"},
         {"fastapi", "starlette", "uvicorn", "plotly", "numpy"},
+    ),
+    "service": (
+        {"schema", "config", "judge", "judges.wire", "service"},
+        {"fastapi", "starlette", "uvicorn", "pydantic"},
     ),
     "cli": (set(FLOOR), {"click", "rich"}),
 }

@@ -18,6 +18,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "train": ("train", "Train a model with reinforcement learning."),
     "calibrate": ("calibrate", "Choose a sampling temperature by diversity: T(D)."),
     "judge": ("judge", "Judge programs against the tests of their problems."),
+    "serve": ("serve", "Judge programs for others, over HTTP."),
     "bench": ("bench", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),
     "data": ("data", "Make a training set: collect, process, filter, verify."),
     "study": ("study", "Run the paper's claims as controlled studies."),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import socket
 import webbrowser
 from pathlib import Path
 
 import click
 
 from . import Refused
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from .listening import LOOPBACK, listen
 
 
 @click.command("view")
@@ -44,21 +42,9 @@ def command(
         return
     if token is None and host not in LOOPBACK:
         token = secrets.token_urlsafe(24)
-    listener = _listen(host, port)
-    name = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    address = f"http://{name}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else "")
+    listener, address = listen(host, port)
+    address += f"/?token={token}" if token else "/"
     click.echo(f"{path}: {address}  (Ctrl-C ends it)")
     if opens:
         webbrowser.open(address)
     serve(app(path, token, host), listener)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise Refused(
-            f"cannot listen at {host}, port {port}: {error.strerror}; another view may be there: "
-            "choose another with --port, or any that is free with --port 0"
-        ) from None
-

@@ -1,0 +1,80 @@
+"""`microcoder serve`: the judge over HTTP, for any trainer."""
+
+from __future__ import annotations
+
+import secrets
+
+import click
+
+from . import Refused
+from .listening import LOOPBACK, listen
+from .settings import Setting, WithSettings, complete_setting
+
+TOKEN = "MICROCODER_TOKEN"
+
+
+@click.command("serve", cls=WithSettings)
+@click.argument("overrides", nargs=-1, metavar="[section.key=value ...]", shell_complete=complete_setting)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at; 0.0.0.0: all of them.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8422, show_default=True, help="0: any that is free.")
+@click.option(
+    "--token", "tokens", metavar="T", multiple=True, envvar=TOKEN, show_envvar=True,
+    help="What a client must give; may be given more than once, each being a client of its own for the limits. Made "
+    "up where --host is not this machine alone.",
+)  # fmt: skip
+@click.option("--config", "config_file", type=click.Path(), help="A TOML file with settings.")
+@click.option("--workers", cls=Setting, setting="judge.workers")
+@click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Candidates that may wait.")
+@click.option("--per-client", type=click.IntRange(1), help="Candidates a client may have here; half of --queue.")
+@click.option("--max-mb", type=click.IntRange(1), default=128, show_default=True, help="The largest request.")
+@click.option("--max-seconds", type=click.IntRange(1), default=600, show_default=True, help="The longest time limit.")
+@click.option("--max-memory-mb", type=click.IntRange(16), default=16384, show_default=True, help="And of memory.")
+def command(
+    overrides: tuple[str, ...],
+    host: str,
+    port: int,
+    tokens: tuple[str, ...],
+    config_file: str | None,
+    workers: str | None,
+    queue: int,
+    per_client: int | None,
+    max_mb: int,
+    max_seconds: int,
+    max_memory_mb: int,
+) -> int:
+    """Judge programs for others, over HTTP, until Ctrl-C or SIGTERM: what was taken is finished first.
+
+    A training run elsewhere uses it with judge.on=http://HOST:8422. It also answers POST /run_code and /submit as
+    SandboxFusion does. The routes are described at /openapi.json.
+    """
+    from ..config import ConfigError, load
+    from ..judge import Judge, JudgeError
+    from ..judge.examine import Settings
+
+    try:
+        from ..service import app, serve
+    except ImportError as error:
+        raise Refused(f"{error.name} is needed to serve: pip install 'microcoder[serve]'") from None
+    try:
+        config = load(config_file, [*overrides, *([f"judge.workers={workers}"] if workers else [])]).judge
+        options = config.options()
+        if options.pop("on") != "here":
+            raise Refused(f"judge.on is {config.on!r}; a service judges here: leave it away")
+        if not tokens and host not in LOOPBACK:
+            tokens = (secrets.token_urlsafe(24),)
+        listener, address = listen(host, port)
+        # the queue is the desk's, where clients take turns: the judge's own must never hold up the event loop
+        judge = Judge(**{**options, "queue": 1 << 30})
+    except (ConfigError, JudgeError) as error:
+        raise Refused(str(error)) from None
+    options = {name: value for name, value in options.items() if name not in ("workers", "queue", "sandbox")}
+    try:
+        own = Settings(**options, layer=judge.sandbox)
+        most = (max_seconds, max_memory_mb)
+        server = app(judge, own, tokens, host, queue, per_client or max(1, queue // 2), max_mb, most)
+        click.echo(f"judge.on={address}  ({judge.workers} workers, {judge.sandbox} sandbox; Ctrl-C ends it)")
+        for token in tokens:
+            click.echo(f"{TOKEN}={token}")
+        return serve(server, listener)
+    finally:
+        judge.close(cancel=True)
