@@ -48,7 +48,7 @@ export function chartGrid(host, panels, zoomed) {
 
   let version = 0, waiting = false;
   async function draw() {
-    if (waiting) return;
+    if (waiting || !runs.length) return; // the script comes after the first curves
     waiting = true;
     try {
       if (!globalThis.Plotly) await painted(); // the sketches
