@@ -179,7 +179,7 @@ def test_where_the_temperature_is_auto_a_stage_may_name_any(here):
         (["demo", "train.stepz=3"], "unknown key 'stepz' in section [train]; did you mean 'steps'?"),
         (["demo", "demo"], "'demo' is not a setting; write section.key=value"),
         (["dmo"], "did you mean 'demo'?"),
-        (["zzz"], "there are demo, paper, smollm2"),
+        (["zzz"], "there are cluster-32b, cluster-4b, demo, paper, smollm2"),
         (["none.toml"], "there is no file none.toml; to begin one: microcoder cp demo none.toml"),
         (["."], "is a folder that holds no run"),
         (["demo", "--resume"], "runs/demo holds no run to go on with; leave out --resume"),

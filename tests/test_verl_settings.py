@@ -35,6 +35,7 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "judge.also": "exact",
     "judge.memory_mb": "512",
     "judge.output_mb": "8",
+    "judge.on": "http://127.0.0.1:8422",
     "judge.policy": "exact",
     "judge.queue": "8",
     "judge.reuse": "true",
