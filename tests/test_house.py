@@ -13,7 +13,7 @@ import microcoder
 
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
-    {"files", "intervals", "prompts"},
+    {"files", "hosts", "intervals", "prompts"},
     {"config", "configs", "run", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
     {"rollout", "judges"},
@@ -26,6 +26,7 @@ FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
 NARROWER = {  # folder: (the only parts it may import, the only packages outside the standard library)
     "schema": (set(), set()),
     "files": ({"schema"}, {"pyarrow"}),
+    "hosts": (set(), set()),
     "intervals": (set(), {"numpy"}),
     "judge": ({"schema", "judge"}, {"numpy"}),
     "judge.sandbox": ({"judge.sandbox"}, set()),
@@ -53,11 +54,11 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
         {"numpy", "matplotlib"},
     ),
     "dashboard": (
-        {"schema", "files", "config", "run", "advise", "dashboard"},
+        {"schema", "files", "hosts", "config", "run", "advise", "dashboard"},
         {"fastapi", "starlette", "uvicorn", "plotly", "numpy"},
     ),
     "service": (
-        {"schema", "config", "judge", "judges.wire", "service"},
+        {"schema", "hosts", "config", "judge", "judges.wire", "service"},
         {"fastapi", "starlette", "uvicorn", "pydantic"},
     ),
     "cli": (set(FLOOR), {"click", "rich"}),

@@ -51,6 +51,15 @@ def test_a_program_is_run_and_what_it_wrote_comes_back(
     assert set(answer) == {"status", "message", "compile_result", "run_result", "executor_pod_name", "files"}
 
 
+def test_a_program_gets_no_more_than_the_service_gives() -> None:
+    with served("--max-seconds", "1", "--max-memory-mb", "64") as service:
+        asked = {"language": "python", "run_timeout": 500, "memory_limit_MB": 1 << 20}
+        late = service.ask("POST", "/run_code", {**asked, "code": "while True: pass"})[1]
+        assert late["run_result"]["status"] == "TimeLimitExceeded"
+        large = service.ask("POST", "/run_code", {**asked, "code": "x = bytearray(1 << 33)"})[1]
+        assert "MemoryError" in large["run_result"]["stderr"]
+
+
 @NEEDS_CPP
 def test_what_cpp_does_not_compile_has_a_compile_result(service: Served) -> None:
     answer = service.ask("POST", "/run_code", {"code": "int main() { return x; }", "language": "cpp"})[1]

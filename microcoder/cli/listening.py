@@ -6,8 +6,6 @@ import socket
 
 from . import Refused
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def listen(host: str, port: int) -> tuple[socket.socket, str]:
     """A socket that listens, and the address to give to others."""

@@ -6,8 +6,9 @@ import secrets
 
 import click
 
+from ..hosts import LOOPBACK
 from . import Refused
-from .listening import LOOPBACK, listen
+from .listening import listen
 from .settings import Setting, WithSettings, complete_setting
 
 TOKEN = "MICROCODER_TOKEN"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from ..hosts import LOOPBACK
 from . import Refused
-from .listening import LOOPBACK, listen
+from .listening import listen
 
 
 @click.command("view")

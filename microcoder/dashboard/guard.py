@@ -15,7 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from ..hosts import hostname
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -54,7 +55,7 @@ class Guard:
         await (answer or self.app)(scope, receive, with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        host = _hostname(Headers(scope=scope).get("host", ""))
+        host = hostname(Headers(scope=scope).get("host", ""))
         if self.hosts is not None and host not in self.hosts:
             words = f"this server answers as {self.hosts[0]}, not as {host[:80]!r}; --host and --token change that\n"
             return PlainTextResponse(words, 421)
@@ -88,10 +89,3 @@ class Guard:
 
     def _right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), (self.token or "").encode())
-
-
-def _hostname(host: str) -> str:
-    """example.org:80 -> example.org; [::1]:80 -> ::1."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()

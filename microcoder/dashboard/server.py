@@ -17,10 +17,11 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import PlainTextResponse, Response
 from starlette.middleware import Middleware
 
+from ..hosts import LOOPBACK
 from ..run.disk import plain
 from .answers import Answers
 from .find import KINDS
-from .guard import LOOPBACK, Guard
+from .guard import Guard
 from .library import Library, Missing
 
 STATIC = Path(__file__).parent / "static"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, Self
@@ -15,25 +16,25 @@ class JudgeError(Exception):
     """The judge cannot work here or any more; the message says what to do."""
 
 
-class Judging:
+class Judging(ABC):
     """Runs programs against problems' tests and says what happened."""
 
     workers: int  # candidates judged at a time
     sandbox: str  # the walls around them: "full", "landlock" or "rlimits"
 
+    @abstractmethod
     def submit(
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Future[Verdict]:
         """Queue one; blocks while the queue is full. The future never raises for what a program does."""
-        raise NotImplementedError
 
+    @abstractmethod
     def drop(self, future: Future[Verdict]) -> None:
         """Nobody waits for this verdict any more: what is queued never runs, what runs is killed. Does not block."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self, cancel: bool = False) -> None:
         """Finish what is queued (or drop it, with `cancel`) and end every worker. Nothing is left behind."""
-        raise NotImplementedError
 
     def check(self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None) -> Verdict:
         """Judge one completion (the code in its last fenced block), one program (`code=`) or one Solution."""
@@ -75,6 +76,12 @@ class Judging:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         self.close(cancel=kind is not None)
+
+
+def failed(solution: Solution, reason: str, sandbox: str = "") -> Verdict:
+    """What a judge says where it is itself at fault. It is never a reward."""
+    message = f"the judge failed on this candidate: {reason}"
+    return Verdict("internal_error", solution.problem_id, solution.id, message=message, sandbox=sandbox)
 
 
 def solution_of(problem: Problem, completion: str | Solution | None, code: str | None) -> Solution:

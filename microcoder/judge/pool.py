@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..schema import POLICIES, Problem, SchemaError, Solution, Verdict, language_named
-from .base import JudgeError, Judging, solution_of
+from .base import JudgeError, Judging, failed, solution_of
 from .boxes import BoxError, Limits, started
 from .examine import Settings
 from .running import Program, Ran
@@ -219,11 +219,9 @@ class Judge(Judging):
                 if worker is not None:
                     worker.close()
                 break
-        message = f"the judge failed on this candidate: {reason}"
         if isinstance(work, Program):
-            return Ran("internal_error", message=message), None
-        of = work.solution
-        return Verdict("internal_error", of.problem_id, of.id, sandbox=self.sandbox, message=message), None
+            return Ran("internal_error", message=f"the judge failed on this program: {reason}"), None
+        return failed(work.solution, reason, self.sandbox), None
 
     @contextlib.contextmanager
     def _occupied(self, worker: _Worker, future: Future[Any]) -> Iterator[None]:

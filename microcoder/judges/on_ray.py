@@ -14,13 +14,11 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any
 
-from ..judge import JudgeError
-from ..judge.base import Judging, solution_of
-from ..judge.examine import Settings
+from ..judge.base import JudgeError, Judging, failed, solution_of
 from ..schema import Problem, Solution, Verdict
 from .ray_cluster import connected
 from .ray_deal import Dealer
-from .ray_node import Item, Kept, failed, said
+from .ray_node import Item, Kept, said
 from .ray_nodes import Candidate
 
 LARGE = 16 << 10  # bytes of tests from which on a problem goes through the object store; below, that costs more
@@ -56,18 +54,12 @@ class RayJudge(Judging):
         return self._dealer.nodes.layer
 
     def submit(
-        self,
-        problem: Problem,
-        completion: str | Solution | None = None,
-        *,
-        code: str | None = None,
-        settings: Settings | None = None,
+        self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Future[Verdict]:
-        """As everywhere; `settings` as with `Judge`."""
         solution = solution_of(problem, completion, code)
         try:
             large = self._large(problem)
-            rest = pickle.dumps((None if large else problem, solution, settings))
+            rest = pickle.dumps((None if large else problem, solution))
         except Exception as error:
             if self._closed:
                 raise JudgeError("this judge is closed; make a new one") from None

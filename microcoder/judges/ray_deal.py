@@ -15,9 +15,9 @@ from collections import deque
 from concurrent.futures import Future
 from typing import Any
 
-from ..judge import JudgeError
+from ..judge.base import JudgeError, failed
 from ..schema import Verdict
-from .ray_node import Item, failed
+from .ray_node import Item
 from .ray_nodes import TRIES, Candidate, Node, Nodes, reason_of
 
 LOOK_S = 2.0  # between looks at which nodes there are

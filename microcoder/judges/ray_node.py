@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..judge import Judge
-from ..schema import Problem, Solution, Verdict
+from ..schema import Problem, Verdict
 
 DEPTH = 4  # candidates for each worker that a node has: one that runs, and enough to go on with while answers travel
 LINGER_S = 0.05  # how long a verdict may wait for company; a call costs about as much as 1 ms of both sides' CPU
@@ -24,7 +24,7 @@ class Item(NamedTuple):
 
     ident: int
     large: Any  # an ObjectRef, or None
-    rest: bytes  # (problem unless it is large, solution, settings), pickled
+    rest: bytes  # (problem unless it is large, solution), pickled
 
 
 Answer = tuple[int, Verdict | str | None]  # of a number: a verdict, why there is none, or None for what was dropped
@@ -47,8 +47,8 @@ class NodeJudge:
     def take(self, items: Sequence[Item]) -> None:
         for item in items:
             try:
-                problem, solution, settings = pickle.loads(item.rest)
-                future = self.judge.submit(problem or self._fetched(item.large), solution, settings=settings)
+                problem, solution = pickle.loads(item.rest)
+                future = self.judge.submit(problem or self._fetched(item.large), solution)
             except Exception as error:
                 future = Future()
                 future.set_exception(error)
@@ -73,7 +73,6 @@ class NodeJudge:
         future = self.unanswered.get(ident)
         if future is not None and not future.done():
             self.judge.drop(future)
-            threading.Timer(0.2, self.drop, [ident]).start()  # a worker that was just about to begin it heard nothing
 
     def close(self, cancel: bool) -> None:
         self.judge.close(cancel)
@@ -115,12 +114,6 @@ class Kept:
                 while self.size > self.most and len(self.values) > 1:
                     self.size -= self.values.pop(next(iter(self.values)))[1]
             return self.values[key][0]
-
-
-def failed(solution: Solution, reason: str) -> Verdict:
-    """The judge's fault."""
-    message = f"the judge failed on this candidate: {reason}"
-    return Verdict("internal_error", solution.problem_id, solution.id, message=message)
 
 
 def said(error: BaseException) -> str:

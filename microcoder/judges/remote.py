@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any
 
-from ..judge.base import JudgeError, Judging, solution_of
+from ..judge.base import JudgeError, Judging, failed, solution_of
 from ..judge.examine import Settings
 from ..schema import Problem, Solution, Verdict
 from .line import Line, reason_of
@@ -119,8 +119,7 @@ class RemoteJudge(Judging):
             return verdict
         except Exception as error:  # a future never raises for what a program, a problem or a service does
             reason = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
-            message = f"the judge at {self.url} failed on this candidate: {reason}"
-            return Verdict("internal_error", solution.problem_id, solution.id, message=message, sandbox=self.sandbox)
+            return failed(solution, f"{self.url}: {reason}", self.sandbox)
 
     def _answer(self, call: _Call, key: str, body: bytes) -> bytes:
         """The service's answer, asked for until it comes; JudgeError with the reason why it does not."""

@@ -23,15 +23,14 @@ from ..schema import Problem, SchemaError, Solution, Test, TestVerdict, Verdict,
 from .asking import Refused
 
 RUN = ("code", "language", "stdin", "compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files")
-MOST_SECONDS, MOST_MB = 3600.0, 1 << 20
 
 
 class Unsupported(Exception):
     """Something that SandboxFusion can do and this service cannot."""
 
 
-def program(record: dict[str, Any], own: Settings) -> tuple[str, str, str, Limits]:
-    """(code, language, stdin, limits) of a /run_code."""
+def program(record: dict[str, Any], own: Settings, most: tuple[int, int]) -> tuple[str, str, str, Limits]:
+    """(code, language, stdin, limits) of a /run_code. `most`: seconds and MB that it may have."""
     code, stdin = record.get("code"), record.get("stdin") or ""
     if not isinstance(code, str) or not isinstance(stdin, str):
         raise Refused(422, '"code" must be text, and "stdin" too where it is given')
@@ -39,9 +38,9 @@ def program(record: dict[str, Any], own: Settings) -> tuple[str, str, str, Limit
     for name in ("files", "fetch_files"):
         if record.get(name):
             raise Unsupported(f"{name} cannot be used here: a program has its input and nothing else")
-    seconds = _number(record, "run_timeout", 10.0, MOST_SECONDS)
-    memory = _number(record, "memory_limit_MB", own.memory_mb, MOST_MB)
-    _number(record, "compile_timeout", 10.0, MOST_SECONDS)
+    seconds = _number(record, "run_timeout", 10.0, most[0])
+    memory = _number(record, "memory_limit_MB", own.memory_mb, most[1])
+    _number(record, "compile_timeout", 10.0, most[0])
     return code, language, stdin, Limits(seconds, int(memory) << 20, own.output_mb << 20)
 
 
@@ -68,7 +67,7 @@ def failed(reason: str) -> dict[str, Any]:
     return {**_response("SandboxError"), "message": reason}
 
 
-def submitted(record: dict[str, Any], own: Settings) -> tuple[Problem, Solution, Settings]:
+def submitted(record: dict[str, Any], own: Settings, most: tuple[int, int]) -> tuple[Problem, Solution, Settings]:
     """What to judge, of a /submit."""
     config = record.get("config")
     if not isinstance(config, dict):
@@ -85,7 +84,7 @@ def submitted(record: dict[str, Any], own: Settings) -> tuple[Problem, Solution,
         language = _language(config.get("language"))
     except Unsupported as error:
         raise Refused(400, str(error)) from None
-    limit = _number(config, "run_timeout", 10.0 if language == "cpp" else 20.0, MOST_SECONDS)
+    limit = _number(config, "run_timeout", 10.0 if language == "cpp" else 20.0, most[0])
     problem = Problem(str(ident), tests=_tests(config.get("provided_data"), ident), time_limit_s=limit)
     extra = config.get("extra")
     whole = isinstance(extra, dict) and bool(extra.get("run_all_cases"))

@@ -16,9 +16,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..hosts import LOOPBACK, hostname
 from .metrics import Metrics
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = ("/healthz", "/readyz")  # for those who only watch
 
 
@@ -49,7 +49,7 @@ class Guard:
             return 403, "this service is for programs, not for pages in a browser"
         address = (scope.get("client") or ("?", 0))[0]
         if not self.tokens:
-            host = _hostname(headers.get("host", ""))
+            host = hostname(headers.get("host", ""))
             if host not in self.hosts:
                 return 421, f"this service does not answer as {host[:80]!r}; --host and --token change that"
             scope["microcoder.client"] = address
@@ -64,10 +64,3 @@ class Guard:
                 return None
         what = "that token is not the right one" if given else "a token is needed"
         return 401, f"{what}: send `Authorization: Bearer TOKEN`; for `microcoder`, put it into MICROCODER_TOKEN"
-
-
-def _hostname(host: str) -> str:
-    """example.org:80 -> example.org; [::1]:80 -> ::1."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()

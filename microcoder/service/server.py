@@ -115,7 +115,7 @@ def _fusion(found: FastAPI, service: Service) -> None:
     async def run_code(request: Request) -> Response:
         """Run a program, as SandboxFusion does."""
         try:
-            code, language, stdin, limits = fusion.program(await service.asked(request), service.own)
+            code, language, stdin, limits = fusion.program(await service.asked(request), service.own, service.most)
         except fusion.Unsupported as error:
             return JSONResponse(fusion.failed(str(error)))
         jobs = await service.take_patiently(request, lambda: service.judge.run(code, language, stdin, limits))
@@ -129,7 +129,7 @@ def _fusion(found: FastAPI, service: Service) -> None:
     async def submit(request: Request) -> Response:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
         record = await service.asked(request)
-        problem, solution, settings = fusion.submitted(record, service.own)
+        problem, solution, settings = fusion.submitted(record, service.own, service.most)
         jobs = await service.take_patiently(request, service.judging(problem, solution, settings))
 
         def write(answer: Verdict) -> dict[str, Any]:

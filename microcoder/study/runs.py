@@ -24,6 +24,9 @@ FREE = {  # settings that change nothing in what a run finds out
     "train.trackers",
     "train.save_every",
     "train.keep_checkpoints",
+    "train.micro_batch_size",  # of the same gradient
+    "rollout.memory",
+    "grpo.preset",  # a name for other settings, which are all compared
     "judge.on",
     "judge.workers",
     "judge.queue",
