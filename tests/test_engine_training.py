@@ -49,6 +49,13 @@ def test_each_algorithm_trains_by_its_name(tmp_path, preset):
     assert checkpoints(tmp_path / "run") == [4]  # counted in updates
 
 
+@pytest.mark.parametrize(("schedule", "end"), [("constant", 1), ("linear", 0.5), ("cosine", 0.5)])
+def test_the_learning_rate_rises_over_the_warm_up_whatever_comes_after_it(tmp_path, schedule, end):
+    lines = trained(tmp_path / "run", f"train.schedule={schedule}", "train.warmup_steps=2", "train.steps=4")
+    rates = [line["learning_rate"] for line in lines]
+    assert rates == pytest.approx([0, 0.5e-4, 1e-4, end * 1e-4])
+
+
 def test_evaluations_come_before_now_and_then_and_after(tmp_path):
     options = ("data.test=starter", "data.test_size=2", "train.eval_tries=2", "train.eval_every=2", "train.steps=3")
     lines = trained(tmp_path / "run", *options)
