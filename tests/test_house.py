@@ -51,7 +51,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     ),
     "study": (
         {"schema", "files", "intervals", "config", "run", "starter", "judge", "bench.layout", "study"},
-        {"numpy", "matplotlib"},
+        {"numpy", "matplotlib", "PIL"},
     ),
     "dashboard": (
         {"schema", "files", "hosts", "config", "run", "advise", "dashboard"},

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -51,7 +52,6 @@ def judged(judge: Judge, code: str, problem: Problem = SQUARE) -> Verdict:
         (READ + 'printf("%d\\n", n + 1); }', "wrong_answer", "test 0: token 1: got 2, expected 1"),
         (READ + "for (volatile int i = 0;; i++); }", "time_limit", "limit 1 s"),
         (READ + "sleep(9); }", "time_limit", "it waited"),
-        (READ + "for (;;) memset(malloc(1 << 20), 1, 1 << 20); }", "memory_limit", "limit 128 MB"),
         ("#include <vector>\nint main() { std::vector<char> v(1l << 40); }", "memory_limit", "std::bad_alloc"),
         (READ + 'for (;;) puts("0123456789"); }', "output_limit", "over 16 MB"),
         (READ + "return 3; }", "runtime_error", "exit code 3"),
@@ -68,6 +68,13 @@ def test_verdict(judge: Judge, code: str, verdict: str, message: str) -> None:
     found = judged(judge, code)
     assert found.verdict == verdict, found.message
     assert message in found.message
+
+
+@needs_compiler
+def test_memory_that_is_taken_bit_by_bit_comes_to_the_limit(judge: Judge) -> None:
+    slow = replace(SQUARE, time_limit_s=20)  # a busy machine takes seconds to hand out 128 MB
+    found = judged(judge, READ + "for (;;) memset(malloc(1 << 20), 1, 1 << 20); }", slow)
+    assert found.verdict == "memory_limit" and "limit 128 MB" in found.message
 
 
 @needs_compiler
