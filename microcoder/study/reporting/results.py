@@ -74,14 +74,17 @@ def arm_row(arm: ArmRuns) -> dict[str, Effect]:
 
 
 def forest_rows(decided: Decided) -> list[dict[str, Any]]:
-    """The effect behind each verdict in standard deviations between seeds; positive is what was claimed."""
+    """The effect behind each verdict in standard deviations between seeds; positive is what was claimed.
+
+    Studies without any run are left out.
+    """
     rows = []
     for decision in decided.decisions.values():
         claim = decision.claim
-        row: dict[str, Any] = {
-            "aspect": decided.runs.studies[claim.study].title,
-            "label": f"{claim.number}. {claim.text}",
-        }
+        study = decided.runs.studies[claim.study]
+        if not study.was_run:
+            continue
+        row: dict[str, Any] = {"aspect": study.title, "label": f"{claim.number}. {claim.text}"}
         row |= {"verdict": decision.verdict, "estimate": None, "low": None, "high": None}
         if decision.verdict != NOT_RUN:
             test, effect = deciding_test(decision)
