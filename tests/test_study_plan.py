@@ -224,6 +224,26 @@ def test_arms_with_the_same_settings_share_a_run_whichever_studies_they_are_in(t
     assert next(run for run in runs if run.name == "mine.first.0").measurements == {"judging"}
 
 
+@pytest.mark.parametrize(
+    ("setting", "another"),
+    [
+        ("train.micro_batch_size=16", False),
+        ("rollout.memory=0.3", False),
+        ("judge.workers=7", False),
+        ("grpo.preset=grpo_plus", True),  # no KL, a wider clip
+        ("train.lr=3e-4", True),
+    ],
+)
+def test_only_what_changes_a_runs_findings_makes_it_another_run(setting, another):
+    base = ["grpo.preset=grpo", "train.lr=1e-4"]
+    assert (identify(load(None, base)) != identify(load(None, [*base, setting]))) == another
+
+
+def test_a_preset_is_the_settings_that_it_stands_for():
+    spelled = ["grpo.preset=grpo_plus", "grpo.kl=0.001", "grpo.eps_high=0.2"]
+    assert identify(load(None, spelled)) == identify(load(None, ["grpo.preset=grpo"]))
+
+
 def test_a_run_that_is_there_is_known_by_its_settings(tmp_path):
     found = study(tmp_path)
     runs, _ = plan([found], [0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ CHUNK = 1 << 20
 KEPT = 16  # files that are followed at once; the one asked for longest ago is let go of
 
 
-class Follower:
+class Follower(ABC):
     """What is drawn from such a file, line by line. `begin` makes it empty, `line` takes one in."""
 
     def __init__(self, path: Path) -> None:
@@ -25,11 +26,11 @@ class Follower:
         self._offset, self._inode, self._end = 0, 0, b""  # the last bytes that were read
         self.begin()
 
-    def begin(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def begin(self) -> None: ...
 
-    def line(self, line: bytes) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def line(self, line: bytes) -> None: ...
 
     def update(self) -> None:
         """Take in what is new."""

@@ -323,9 +323,6 @@ class StageTrainer(GRPOTrainer):
         """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
 
 
-SCHEDULES = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine"}  # "constant" has no warm-up
-
-
 def objective_of(config: Config) -> Objective:
     grpo = config.grpo
     return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
@@ -353,7 +350,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         top_k=config.rollout.top_k,
         beta=config.grpo.kl,
         learning_rate=train.lr,
-        lr_scheduler_type=SCHEDULES[train.schedule],
+        lr_scheduler_type="constant_with_warmup" if train.schedule == "constant" else train.schedule,
         warmup_steps=train.warmup_steps * counts.updates,
         weight_decay=train.weight_decay,
         max_grad_norm=train.max_grad_norm,

@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import signal
+from abc import ABC, abstractmethod
 from typing import Any
 
 from . import kernel, seccomp
@@ -19,7 +20,7 @@ NOT_EXECUTED = 126  # as a shell says
 SOURCE, RESULT = "solution.cpp", "solution"  # the names that the steps of the compiler use
 
 
-class Native(Box):
+class Native(Box, ABC):
     arguments: list[str]
     password = 0
 
@@ -30,9 +31,9 @@ class Native(Box):
     def filter_of(self, pid: int) -> seccomp.Filter:
         return seccomp.Filter(seccomp.test_program(pid, self.password))
 
+    @abstractmethod
     def program(self) -> int:
         """A descriptor of what is to be executed."""
-        raise NotImplementedError
 
     def enter_test(self, keep: int = 0) -> None:
         os.dup2(self.program(), self.open_to, inheritable=False)
