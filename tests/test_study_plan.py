@@ -309,6 +309,13 @@ def test_a_dry_run_lists_each_run_once_and_makes_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_seeds_can_begin_with_any_number_so_that_machines_share_them_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = microcoder("study", "run", "batch", "--first-seed", 3, "--seeds", 2, "--dry-run")
+    named = {line.split()[0] for line in done.out.splitlines() if line.startswith("  batch.")}
+    assert named == {f"batch.{arm}.{seed}" for arm in ("on-policy", "between", "off-policy") for seed in (3, 4)}
+
+
 def test_ls_shows_every_study_and_claim_and_what_decides_it():
     done = microcoder("study", "ls")
     assert done.code == 0

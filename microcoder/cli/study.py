@@ -25,6 +25,7 @@ def command() -> None:
 @click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_setting)
 @click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Runs of each arm; else as the scale says.")
+@click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Where seeds are shared out over machines.")
 @click.option("--out", default="studies-out", show_default=True, type=click.Path(), help="The folder for everything.")
 @click.option("--together", type=click.IntRange(min=1), help="Runs side by side; else as the scale says.")
 @click.option("--stop-after", type=click.FloatRange(min=0), default=float("inf"), help="Seconds until it stops.")
@@ -33,6 +34,7 @@ def run(
     words: tuple[str, ...],
     scale_name: str,
     seeds: int | None,
+    first_seed: int,
     out: str,
     together: int | None,
     stop_after: float,
@@ -52,7 +54,7 @@ def run(
 
     try:
         scale, studies = _chosen(words, scale_name)
-        folder, numbers = Path(out) / scale.name, range(seeds or scale.seeds)
+        folder, numbers = Path(out) / scale.name, range(first_seed, first_seed + (seeds or scale.seeds))
         if dry_run:
             return _dry_run(studies, numbers, folder)
         together = together or scale.together or usable_cores()

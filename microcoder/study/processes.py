@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..config import usable_cores
 from ..judge.sandbox import kernel
 
 GRACE_S = 15.0  # from the request to stop until a process is killed
@@ -32,14 +31,15 @@ class Job:
 
 
 def side_by_side(
-    jobs: Sequence[Job], together: int, stop_after: float, ended: Callable[[Job, int, float], None]
+    jobs: Sequence[Job], together: int, stop_after: float, ended: Callable[[Job, int, float], Sequence[Job] | None]
 ) -> list[Job]:
-    """Run the jobs in order, `together` at a time; `ended(job, exit status, seconds)` is called as each one ends.
+    """Run the jobs in order, `together` at a time. As each one ends, `ended(job, exit status, seconds)` is called, and
+    what it returns is run after the others.
 
-    Returns the jobs that were stopped or never begun. Each has its share of the cores for its threads.
+    Returns the jobs that were stopped or never begun. Each has one thread, unless OMP_NUM_THREADS says otherwise: what
+    a run finds does not hang on how many run beside it, and threads that wait for each other on busy cores are slow.
     """
-    threads = str(max(1, usable_cores() // together))
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, "PYTHONUNBUFFERED": "1"}
+    environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + stop_after
     waiting, running = deque(jobs), dict[Job, tuple[subprocess.Popen[bytes], float]]()
     with _signals():
@@ -52,7 +52,7 @@ def side_by_side(
                 for job, (process, started) in list(running.items()):
                     if process.poll() is not None:
                         del running[job]
-                        ended(job, process.returncode, time.monotonic() - started)
+                        waiting.extend(ended(job, process.returncode, time.monotonic() - started) or ())
             return [*running, *waiting]
         finally:
             _stop([process for process, _ in running.values()])

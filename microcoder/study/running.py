@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, load
-from ..run import lock
+from ..run import lock, read_metrics
 from ..run.disk import write_whole
 from .formats import PLACE, write_varied
 from .judging import judge_runs
@@ -81,29 +81,39 @@ def run_studies(
 
 
 def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: Outcome) -> None:
-    """Run after run; those that begin with the weights of another come when that one is finished."""
+    """Run after run; one that begins with the weights of another comes when that one is finished.
+
+    A run that fails after it has made steps is gone on with once, after the others: where several share a GPU, the
+    one that wants memory at the wrong moment has done nothing wrong.
+    """
     times: list[float] = []
+    again: list[str] = []
 
-    def ended(job: Job, status: int, seconds: float) -> None:
+    def job(run: Planned) -> Job:
+        return Job(run.name, command(run, out), out / "logs" / f"{run.name}.log")
+
+    def ended(job_: Job, status: int, seconds: float) -> list[Job]:
+        name, folder = job_.name, out / "runs" / job_.name
         times.append(seconds)
-        if status or not finished(out / "runs" / job.name):
-            outcome.failed.append(job.name)
-            tell(f"{job.name}: failed with exit status {status}; the end of {job.log}:\n{tail(job.log)}")
-            return
-        _slim(out / "runs" / job.name)
-        outcome.finished.append(job.name)
-        left = len(todo) - len(times)
+        if status or not finished(folder):
+            first = name not in again and len(read_metrics(folder)) > 1
+            (again if first else outcome.failed).append(name)
+            words = "it goes on after the others; " if first else ""
+            tell(f"{name}: failed with exit status {status}; {words}the end of {job_.log}:\n{tail(job_.log)}")
+            return [job(run) for run in todo if run.name == name and first]
+        _slim(folder)
+        outcome.finished.append(name)
+        left = len(todo) + len(again) - len(times)
         ahead = f"{left} left, about {duration(left * sum(times) / len(times) / together)}" if left else "the last one"
-        tell(f"{job.name}: {seconds:.0f} s, {_gain(out / 'runs' / job.name)}; {ahead}")
+        tell(f"{name}: {seconds:.0f} s, {_gain(folder)}; {ahead}")
+        return [job(run) for run in todo if run.after == name]
 
-    waiting = todo
-    while ready := [run for run in waiting if not run.after or run.after in outcome.finished]:
-        jobs = [Job(run.name, command(run, out), out / "logs" / f"{run.name}.log") for run in ready]
-        outcome.left += [job.name for job in side_by_side(jobs, together, deadline - time.monotonic(), ended)]
-        waiting = [run for run in waiting if run not in ready]
-    for run in waiting:
-        outcome.left.append(run.name)
-        tell(f"{run.name}: not begun, for it goes on from {run.after}, which is not finished")
+    ready = [job(run) for run in todo if not run.after or run.after in outcome.finished]
+    outcome.left += [each.name for each in side_by_side(ready, together, deadline - time.monotonic(), ended)]
+    for run in todo:
+        if run.name not in {*outcome.finished, *outcome.failed, *outcome.left}:
+            outcome.left.append(run.name)
+            tell(f"{run.name}: not begun, for it goes on from {run.after}, which is not finished")
 
 
 def command(run: Planned, out: Path) -> list[str]:
