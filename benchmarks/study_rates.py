@@ -5,6 +5,9 @@
     null      as many other seeds of the same settings, for an arm `same`: there is nothing to be found between the two
     planted   the same seeds with their rewards dealt out at random, for an arm `shuffled`: it learns nothing
 
+The seeds that are left make further arms of both kinds, as many as there are groups of that size: the study's other
+arms, whose spread is blended in.
+
 Every test of the paper's claims, with its statistic, expectation and size, is put to `real` against `same`; those whose
 statistic is a gain of accuracy or reward also, as `more`, to `real` against `shuffled`. So a verdict is
 

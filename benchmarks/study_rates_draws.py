@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from microcoder.study.claims import Claim, ClaimTest, read_claims
-from microcoder.study.deciding import CONTRADICTED, SUPPORTED, Decision, decide
+from microcoder.study.deciding import CONTRADICTED, LEVEL, SUPPORTED, UNDECIDED, Decision, decide, reaches
 from microcoder.study.measures import parse
 from microcoder.study.plan import ORDER, find_study
 from microcoder.study.reporting.gathering import StudyRuns
@@ -17,6 +19,8 @@ from microcoder.study.strict import read_toml
 
 GAINED = ("reward", "accuracy", "accuracy_also", "test_accuracy", "test_accuracy_also")  # the more the better
 LATER = ("last", "mean", "peak", "slope", "growth")
+TOGETHER = attrgetter("verdict")
+Verdict = Callable[[Decision], str]
 Numbers = dict[tuple[str, str], dict[int, float]]  # (arm, statistic) -> seed -> value
 
 
@@ -57,7 +61,7 @@ def rates(study: StudyRuns, size: int, draws: int) -> dict[str, Any]:
     null = [Claim(n, "", "null", (replace(test, of="real", against="same"),)) for n, test in enumerate(tests)]
     planted = [Claim(n, "", "planted", (replace(test, of="real", against="shuffled"),)) for n, test in enumerate(gains)]
     rng = np.random.default_rng(0)
-    drawn = [draw(null, planted, numbers, rng.choice(seeds, 2 * size, replace=False).tolist()) for _ in range(draws)]
+    drawn = [draw(null, planted, numbers, _groups(rng.permutation(seeds).tolist(), size)) for _ in range(draws)]
     false, found, shares = (np.array(part) for part in zip(*drawn, strict=True))  # (draws, 2, tests) twice, (draws,)
 
     def rows(tests: list[ClaimTest], hits: Any) -> list[dict[str, Any]]:
@@ -78,25 +82,40 @@ def rates(study: StudyRuns, size: int, draws: int) -> dict[str, Any]:
     }
 
 
+def _groups(seeds: list[int], size: int) -> list[list[int]]:
+    return [seeds[start : start + size] for start in range(0, len(seeds) - size + 1, size)]
+
+
 def draw(
-    null: list[Claim], planted: list[Claim], numbers: Numbers, seeds: list[int]
+    null: list[Claim], planted: list[Claim], numbers: Numbers, groups: list[list[int]]
 ) -> tuple[list[list[bool]], list[list[bool]], float]:
     """Which null tests came out false, and which planted ones were found, alone and together; false among findings."""
-    half = len(seeds) // 2
-    chosen = {"real": ("real", seeds[:half]), "same": ("real", seeds[half:]), "shuffled": ("shuffled", seeds[:half])}
+    chosen = {"real": ("real", groups[0]), "same": ("real", groups[1]), "shuffled": ("shuffled", groups[0])}
+    for n, group in enumerate(groups[1:], 1):
+        chosen |= {f"real-{n}": ("real", group), f"shuffled-{n}": ("shuffled", group)}
+    del chosen["real-1"]  # which is `same`
 
     def values(_: str, arm: str, statistic: str) -> dict[int, float]:
         of, mine = chosen[arm]
         return {n: numbers[of, statistic][seed] for n, seed in enumerate(mine)}
 
-    def false(decisions: list[Decision]) -> list[bool]:
-        return [is_false(each.verdict, each.claim.tests[0]) for each in decisions if each.claim.study == "null"]
+    def false(decisions: list[Decision], verdict: Verdict) -> list[bool]:
+        return [is_false(verdict(each), each.claim.tests[0]) for each in decisions if each.claim.study == "null"]
 
-    def found(decisions: list[Decision]) -> list[bool]:
-        return [each.verdict == SUPPORTED for each in decisions if each.claim.study == "planted"]
+    def found(decisions: list[Decision], verdict: Verdict) -> list[bool]:
+        return [verdict(each) == SUPPORTED for each in decisions if each.claim.study == "planted"]
 
-    alone = [decide([claim], values)[0] for claim in (*null, *planted)]
-    both = decide([*null, *planted], values)
+    arms = {"null": list(chosen), "planted": list(chosen)}
+    nothing, both = decide(null, values, arms), decide([*null, *planted], values, arms)
     findings = sum(each.verdict in (SUPPORTED, CONTRADICTED) for each in both)
-    share = sum(false(both)) / max(1, findings)
-    return [false(alone), false(decide(null, values))], [found(alone), found(both)], share
+    share = sum(false(both, TOGETHER)) / max(1, findings)
+    false_ones = [false(nothing, alone), false(nothing, TOGETHER)]
+    return false_ones, [found(both, alone), found(both, TOGETHER)], share
+
+
+def alone(decision: Decision) -> str:
+    """The verdict if this had been the only test."""
+    if (decision.p_against or 0.0) <= LEVEL:
+        return CONTRADICTED
+    holds = (decision.p_for or 0.0) <= LEVEL and all(reaches(*each) for each in decision.tests)
+    return SUPPORTED if holds else UNDECIDED

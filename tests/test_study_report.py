@@ -364,7 +364,7 @@ def test_with_one_of_the_papers_studies_all_34_claims_are_listed(tmp_path):
     ]
     mask = rows(text, "### The mask, condition by condition")
     assert [row[0] for row in mask[1:]] == ["no mask", "conditional, 20%"]
-    (none, twenty) = mask_rows(decided.runs)
+    (none, twenty) = mask_rows(decided)
     assert none["against"]["mask-20"].estimate == pytest.approx(-twenty["against"]["none"].estimate)
     assert twenty["against"]["none"].estimate == pytest.approx(0.1, abs=0.02)
     assert mask[1][2].startswith("−") and mask[1][3] == ""
@@ -385,7 +385,7 @@ def test_t_of_d_is_held_against_temperatures_that_stay_and_are_tested_alike(tmp_
         arm("tested-hot", 0.1, settings(0.6, eval_temperature=1.4)),
     )
     study = StudyRuns("temperature", "Temperature", 3, "", {each.name: each for each in arms}, ())
-    found = by_diversity(ScaleRuns("nano", {"temperature": study}, 0, []))
+    found = by_diversity(decide_scale(ScaleRuns("nano", {"temperature": study}, 0, [])))
     assert [row["arm"] for row in found["against"]] == ["cold"]
     assert found["against"][0]["gain"].estimate == pytest.approx(0.2, abs=0.02)
     assert found["chosen"] == {seed: [[1, 1.0], [5, 1.2]] for seed in SEEDS}

@@ -17,6 +17,7 @@ Deciding:
     measures.py    a run's metrics -> one number: last(test_accuracy), growth(length_mean)
     student.py     Student's t distribution
     effects.py     the numbers of arms, seed by seed -> an effect with its interval
+    spread.py      how far seeds lie apart, by a test's own arms and the study's others
     deciding.py    effects -> supported, contradicted, undecided, not run
     words.py       numbers as people read them
 

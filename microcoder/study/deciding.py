@@ -1,9 +1,10 @@
 """Effects -> verdicts, by a rule that was written before any run.
 
-A test: one-sided t tests over the seeds. `more` by b: for it speaks the rejection of "the effect is 0 or less", against
-it that of "the effect is b or more"; `less` is the mirror image. `same` within b: for it speak the rejections of both
-"-b or less" and "b or more" (the larger p counts), against it that of "somewhere from -b to b" (its side is chosen by
-looking, so the p of the estimate's side and that of an estimate as far out on the other side are added).
+A test: one-sided t tests over the seeds, whose spread is blended with that of the study's other arms (spread.py).
+`more` by b: for it speaks the rejection of "the effect is 0 or less", against it that of "the effect is b or more";
+`less` is the mirror image. `same` within b: for it speak the rejections of both "-b or less" and "b or more" (the
+larger p counts), against it that of "somewhere from -b to b" (its side is chosen by looking, so the p of the estimate's
+side and that of an estimate as far out on the other side are added).
 
 A claim: all tests must hold, so the largest p counts for it; one failing test is enough, so the smallest p counts
 against it, times the number of tests (Bonferroni). Over all claims that were run the share of false verdicts is held
@@ -20,18 +21,21 @@ then), so there the signs alone count: p = 1 / 2 ** seeds.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .claims import Claim, ClaimTest
-from .effects import Effect, paired, trend
+from .effects import Effect, paired, slope_weights, trend
+from .spread import moderated, spread, weight_of_others
 from .student import tail
 
 LEVEL = 0.05
 ROUNDING = 1e-9  # 0.3 - 0.25 is a little less than 0.05, and five points all the same
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = VERDICTS = ("supported", "contradicted", "undecided", "not run")
 Values = Callable[[str, str, str], Mapping[int, float]]  # study, arm, statistic -> a number for each seed
+Arms = Mapping[str, Sequence[str]]  # study -> its arms
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,11 @@ class Decision:
     words: str
 
 
-def decide(claims: Sequence[Claim], values: Values) -> list[Decision]:
+def decide(claims: Sequence[Claim], values: Values, arms: Arms | None = None) -> list[Decision]:
     """One decision for each claim, in their order. `values` gives an empty mapping for an arm that was not run."""
-    needed = [(claim.study, arm, test.statistic) for claim in claims for test in claim.tests for arm in test.arms]
-    numbers = {each: values(*each) for each in dict.fromkeys(needed)}  # one look, however many claims share it
-    found = [[(test, _effect(claim, test, numbers)) for test in claim.tests] for claim in claims]
+    numbers = functools.cache(values)  # one look, however many claims share it
+    effects, _ = effects_of(claims, numbers, arms)
+    found = [[(test, effects[claim.study, test]) for test in claim.tests] for claim in claims]
     run = [n for n, tests in enumerate(found) if all(len(effect.values) > 1 for _, effect in tests)]
     ps = {n: claim_p_values(found[n]) for n in run}
     backed = dict(zip(run, surviving([ps[n][0] for n in run]), strict=True))
@@ -65,12 +69,34 @@ def decide(claims: Sequence[Claim], values: Values) -> list[Decision]:
             reached = all(reaches(test, effect) for test, effect in tests)
             verdict = SUPPORTED if backed[n] and reached else UNDECIDED
         p_for, p_against = ps.get(n, (None, None))
-        missing = [arm for test in claim.tests for arm in test.arms if not numbers[claim.study, arm, test.statistic]]
+        missing = [arm for test in claim.tests for arm in test.arms if not numbers(claim.study, arm, test.statistic)]
         words = "; ".join(describe(test, effect) for test, effect in tests)
         if missing:
             words = f"study {claim.study!r} has no runs of {', '.join(dict.fromkeys(missing))}"
         decisions.append(Decision(claim, verdict, p_for, p_against, tests, words))
     return decisions
+
+
+def effects_of(
+    claims: Sequence[Claim], values: Values, arms: Arms | None = None
+) -> tuple[dict[tuple[str, ClaimTest], Effect], float]:
+    """The effect of each test of a study, with its blended spread; and how much other arms count in that.
+
+    arms: all of each study, where they are more than its claims name.
+    """
+    tests = [(claim.study, test) for claim in claims for test in claim.tests]
+    asked: dict[str, dict[str, None]] = {study: dict.fromkeys((arms or {}).get(study, ())) for study, _ in tests}
+    for study, test in tests:
+        asked[study] |= dict.fromkeys(test.arms)
+    plain, spreads = {}, {}
+    for study, test in tests:
+        numbers = {arm: values(study, arm, test.statistic) for arm in asked[study]}
+        mine = [numbers[arm] for arm in test.arms]
+        weights = slope_weights(len(mine)) if test.over else [1.0, -1.0][: len(mine)]
+        plain[study, test] = trend(mine) if test.over else paired(*mine)
+        spreads[study, test] = spread(plain[study, test], dict(zip(test.arms, weights, strict=True)), numbers)
+    weight = weight_of_others([each for each in spreads.values() if each])
+    return {key: moderated(effect, spreads[key], weight) for key, effect in plain.items()}, weight
 
 
 def claim_p_values(tests: Sequence[tuple[ClaimTest, Effect]]) -> tuple[float, float]:
@@ -120,14 +146,8 @@ def describe(test: ClaimTest, effect: Effect) -> str:
     return f"{test.statistic}, {arms}: {numbers}, {seeds}, expected {expected}"
 
 
-def _effect(claim: Claim, test: ClaimTest, numbers: Mapping[tuple[str, str, str], Mapping[int, float]]) -> Effect:
-    arms = [numbers[claim.study, arm, test.statistic] for arm in test.arms]
-    return trend(arms) if test.over else paired(*arms)
-
-
 def _p(effect: Effect, beyond: float) -> float:
     """One-sided p of the hypothesis that ends at a bound which the estimate lies `beyond`."""
-    seeds, error = len(effect.values), effect.error
-    if error <= 1e-9 * max(map(abs, effect.values)):  # they agree, but for rounding
-        return 0.5**seeds if beyond > 0 else 1.0
-    return tail(beyond / error, seeds - 1)
+    if effect.error <= 1e-9 * max(map(abs, effect.values)):  # they agree, but for rounding
+        return 0.5 ** len(effect.values) if beyond > 0 else 1.0
+    return tail(beyond / effect.error, effect.freedom)

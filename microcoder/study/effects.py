@@ -6,6 +6,7 @@ a finite number for it; the others are left out, and counted.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +28,8 @@ class Effect:
     seeds: tuple[int, ...]  # those that count
     values: tuple[float, ...]  # one for each of them
     left_out: int = 0  # seeds that some arm lacks, or has no number for
-
-    @property
-    def error(self) -> float:
-        """The standard error; NaN below two seeds."""
-        n = len(self.values)
-        return float(np.std(self.values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    error: float = math.nan  # the standard error
+    freedom: float = 0.0  # degrees of freedom that it is known with
 
 
 def paired(of: Mapping[int, float], against: Mapping[int, float] | None = None) -> Effect:
@@ -44,8 +41,13 @@ def trend(arms: Sequence[Mapping[int, float]]) -> Effect:
     """Within each seed, the least-squares slope over the arms in their order: the change per arm."""
     if len(arms) < 2:
         raise ValueError(f"a trend over {len(arms)} arm(s) has no slope; it takes two or more")
-    places = np.arange(len(arms)) - (len(arms) - 1) / 2  # (arms,), around 0
-    return _weighted(arms, (places / (places @ places)).tolist())
+    return _weighted(arms, slope_weights(len(arms)))
+
+
+def slope_weights(count: int) -> list[float]:
+    """What each arm counts in the slope."""
+    places = np.arange(count) - (count - 1) / 2  # around 0
+    return list((places / (places @ places)).tolist())
 
 
 def _weighted(arms: Sequence[Mapping[int, float]], weights: Sequence[float]) -> Effect:
@@ -56,5 +58,11 @@ def _weighted(arms: Sequence[Mapping[int, float]], weights: Sequence[float]) -> 
     effect = Effect(estimate, None, None, seeds, values, len(everyone) - len(seeds))
     if len(values) < 2:
         return effect
-    reach = quantile((1 + CONFIDENCE) / 2, len(values) - 1) * effect.error
-    return Effect(estimate, estimate - reach, estimate + reach, seeds, values, effect.left_out)
+    return with_error(effect, float(np.std(values, ddof=1)) / math.sqrt(len(values)), len(values) - 1)
+
+
+def with_error(effect: Effect, error: float, freedom: float) -> Effect:
+    """The same effect with the interval that this error gives it."""
+    reach = quantile((1 + CONFIDENCE) / 2, freedom) * error
+    low, high = effect.estimate - reach, effect.estimate + reach
+    return dataclasses.replace(effect, low=low, high=high, error=error, freedom=freedom)

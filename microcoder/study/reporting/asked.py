@@ -13,46 +13,46 @@ from typing import Any
 
 from ...intervals import wilson
 from ...schema import POLICIES
-from ..effects import paired
+from ..effects import Effect, paired
+from ..spread import moderated, spread
 from .gathering import ArmRuns, ScaleRuns
-from .results import arm_row
+from .results import Decided, arm_row
 
 AFTER = "last(test_accuracy)"
 CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the others are held against
 
 
-def mask_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
+def mask_rows(decided: Decided) -> list[dict[str, Any]]:
     """Arms of the truncation study, each with its row and its paired differences of held-out accuracy."""
-    arms = _arms(scale, "truncation")
-    base = {name: arms[name].values(AFTER) for name in (CHOICE, NOTHING) if name in arms}
+    arms = _arms(decided.runs, "truncation")
     rows = []
     for arm in arms.values():
-        others = {name: paired(arm.values(AFTER), values) for name, values in base.items() if name != arm.name}
-        rows.append({"arm": arm.name, "label": arm.label, **arm_row(arm), "against": others})
+        others = [name for name in (CHOICE, NOTHING) if name in arms and name != arm.name]
+        against = {name: _gain(arms, arm.name, name, decided.weight) for name in others}
+        rows.append({"arm": arm.name, "label": arm.label, **arm_row(arm), "against": against})
     return rows
 
 
-def by_diversity(scale: ScaleRuns) -> dict[str, Any]:
+def by_diversity(decided: Decided) -> dict[str, Any]:
     """T(D)'s accuracy, what it chose in each seed ([first step, temperature], ...), and what it gains over others.
 
     The others are the arms of the temperature study with one temperature from end to end, tested as T(D) is.
     """
-    arms = _arms(scale, "temperature")
+    arms = _arms(decided.runs, "temperature")
     arm = next((arm for arm in arms.values() if _setting(arm, "grpo", "temperature") == "auto"), None)
     if arm is None:
         return {}
-    own, rows = arm.values(AFTER), []
+    rows = []
     for other in arms.values():
         fixed = other.name != arm.name and not _setting(other, "train", "stages")
         if fixed and _setting(other, "train", "eval_temperature") == _setting(arm, "train", "eval_temperature"):
-            values = other.values(AFTER)
-            named = {"arm": other.name, "label": other.label, "accuracy_after": paired(values)}
-            rows.append({**named, "gain": paired(own, values)})
+            named = {"arm": other.name, "label": other.label, "accuracy_after": paired(other.values(AFTER))}
+            rows.append({**named, "gain": _gain(arms, arm.name, other.name, decided.weight)})
     chosen = {
         seed: [[stage["first_step"], stage["temperature"]] for stage in run.info.get("stages", [])]
         for seed, run in arm.runs.items()
     }
-    return {"arm": arm.name, "accuracy_after": paired(own), "chosen": chosen, "against": rows}
+    return {"arm": arm.name, "accuracy_after": paired(arm.values(AFTER)), "chosen": chosen, "against": rows}
 
 
 def policy_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
@@ -73,6 +73,13 @@ def _mistakes(policy: str, group: str, runs: Sequence[Mapping[str, float]]) -> d
     counts = {"right_refused": (refused, right), "wrong_accepted": (accepted, programs - right)}
     found = {name: {"count": count, "of": of, "interval": wilson(count, of)} for name, (count, of) in counts.items()}
     return {"policy": policy, "programs_of": group, **found}
+
+
+def _gain(arms: Mapping[str, ArmRuns], of: str, against: str, weight: float) -> Effect:
+    """Of held-out accuracy, with the spread that a claim's effect would have."""
+    numbers = {name: arm.values(AFTER) for name, arm in arms.items()}
+    effect = paired(numbers[of], numbers[against])
+    return moderated(effect, spread(effect, {of: 1.0, against: -1.0}, numbers), weight)
 
 
 def _arms(scale: ScaleRuns, study: str) -> dict[str, ArmRuns]:

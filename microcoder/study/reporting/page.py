@@ -102,12 +102,13 @@ verdict is stricter than that, since it allows for the number of claims."""
 HOW = f"""\
 A claim is a list of tests that stood in the study's file before any run: a statistic of a run's metrics, the arms that
 are compared, and what is expected of them. Arms share their seeds, so a difference is taken within each seed, and its
-95% interval is Student's over the seeds. One-sided t tests say what speaks for a test (the effect is not 0, and has the
-claimed direction; `same`: it lies within the size) and what speaks against it (it falls short of the size; `same`: it
-lies beyond it). All tests of a claim must hold, so the largest p speaks for it; one that fails is enough, so the
-smallest speaks against it, times their number. Over all claims of a scale the share of false verdicts is held at
-{LEVEL:.0%} (Benjamini and Hochberg), for and against separately. The p values of this report are adjusted for that, so
-that those of at most {LEVEL:g} count.
+95% interval is Student's over the seeds. How far seeds lie apart is estimated from the study's other arms too, as much
+as spreads are alike in this report (moderated t statistics, Smyth 2004). One-sided t tests say what speaks for a test
+(the effect is not 0, and has the claimed direction; `same`: it lies within the size) and what speaks against it (it
+falls short of the size; `same`: it lies beyond it). All tests of a claim must hold, so the largest p speaks for it; one
+that fails is enough, so the smallest speaks against it, times their number. Over all claims of a scale the share of
+false verdicts is held at {LEVEL:.0%} (Benjamini and Hochberg), for and against separately. The p values of this report
+are adjusted for that, so that those of at most {LEVEL:g} count.
 
 - **supported**: what speaks for it counts, and every estimate reaches the size that was written down (`same`: every
   interval lies within it).

@@ -9,7 +9,6 @@ from ..deciding import NOT_RUN
 from ..plan import ORDER
 from ..words import share_words, signed
 from .asked import CHOICE, NOTHING, by_diversity, mask_rows, policy_rows
-from .gathering import ScaleRuns
 from .markdown import for_markdown, table
 from .page_study import accuracy_words, number
 from .results import Decided
@@ -26,15 +25,15 @@ def asked_sections(scales: Sequence[Decided]) -> Iterator[str]:
     ):
         yield f"### {title}"
         for each in scales:
-            found = section(each.runs)
+            found = section(each)
             yield f"At {each.name}:" if found else f"At {each.name}: {NOT_RUN}."
             yield from found
 
 
-def _mask(scale: ScaleRuns) -> list[str]:
+def _mask(decided: Decided) -> list[str]:
     head = ("arm", "accuracy (95%)", f"points over {CHOICE}", f"points over {NOTHING}", "tokens", "D", "masked")
     rows = []
-    for row in mask_rows(scale):
+    for row in mask_rows(decided):
         others = [row["against"].get(name) for name in (CHOICE, NOTHING)]
         differences = ("" if effect is None else signed(effect, 100.0) for effect in others)
         length, diversity = number(row["length"], 0), number(row["diversity"], 3)
@@ -44,8 +43,8 @@ def _mask(scale: ScaleRuns) -> list[str]:
     return [table(head, rows)] if rows else []
 
 
-def _temperatures(scale: ScaleRuns) -> list[str]:
-    found = by_diversity(scale)
+def _temperatures(decided: Decided) -> list[str]:
+    found = by_diversity(decided)
     if not found:
         return []
     rows = [
@@ -65,10 +64,10 @@ def _stages(stages: Sequence[tuple[int, float]]) -> str:
     return ", then ".join(words) or "not recorded"
 
 
-def _policies(scale: ScaleRuns) -> list[str]:
+def _policies(decided: Decided) -> list[str]:
     head = ("policy", "programs of", "right ones refused (95%)", "wrong ones accepted (95%)")
     rows = []
-    for row in policy_rows(scale):
+    for row in policy_rows(decided.runs):
         counts = (_counted(row[name]) for name in ("right_refused", "wrong_accepted"))
         rows.append((f"`{row['policy']}`", for_markdown(row["programs_of"]), *counts))
     note = (

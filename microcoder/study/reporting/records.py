@@ -32,8 +32,8 @@ def scale_record(decided: Decided) -> dict[str, Any]:
                 for study in scale.studies.values()
             },
             "asked": {
-                "mask": mask_rows(scale),
-                "temperature": by_diversity(scale),
+                "mask": mask_rows(decided),
+                "temperature": by_diversity(decided),
                 "policies": policy_rows(scale),
             },
         }
