@@ -25,16 +25,19 @@ nearer to that of all possible runs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from study_rates_draws import rates
 
 from microcoder.bench.layout import Table, aligned, percent
+from microcoder.study import deciding
 from microcoder.study.reporting.gathering import gather_scale
 
 STUDY = Path(__file__).with_suffix(".toml")
@@ -48,7 +51,9 @@ def main() -> int:
         if status := subprocess.run([sys.executable, "-m", "microcoder.cli", *words], check=False).returncode:
             return status
     study = gather_scale(args.out / args.scale).studies[STUDY.stem]
-    found = [rates(study, size, args.draws) for size in args.groups]
+    weight = mock.patch.object(deciding, "weight_of_others", lambda _: 0.0)
+    with weight if args.own_spread else contextlib.nullcontext():
+        found = [rates(study, size, args.draws) for size in args.groups]
     print("\n\n".join(map(in_words, found)))
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -87,6 +92,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scale", default="nano")
     parser.add_argument("--out", type=Path, default=Path("study-rates"))
     parser.add_argument("--together", type=int, help="runs side by side; else one for each core")
+    parser.add_argument("--own-spread", action="store_true", help="do not ask other arms how far seeds lie apart")
     parser.add_argument("--no-runs", action="store_true", help="count what is there")
     parser.add_argument("--json", type=Path, help="a file for the numbers")
     return parser.parse_args()

@@ -19,6 +19,7 @@ def scale_record(decided: Decided) -> dict[str, Any]:
         {
             "runs": {"planned": scale.planned, "finished": len(scale.runs), "unfinished": scale.unfinished},
             "seconds": math.fsum(run.summary.get("train_seconds", 0.0) for run in scale.runs.values()),
+            "other_arms_count": decided.weight,  # degrees of freedom, in the spread of each effect; null: all they have
             "claims": [_claim_record(decided, key) for key in decided.decisions],
             "studies": {
                 study.name: {
