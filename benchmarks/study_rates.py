@@ -1,15 +1,15 @@
 """How often the rule of `microcoder study` finds what is not there, and how often it finds what is.
 
-`study_rates.toml` is run with many seeds. A draw takes a few of them for an arm `real`, and
+`study_rates.toml` is run with many seeds. A draw takes a few of them for an arm `real-0`, and
 
-    null      as many other seeds of the same settings, for an arm `same`: there is nothing to be found between the two
-    planted   the same seeds with their rewards dealt out at random, for an arm `shuffled`: it learns nothing
+    null      as many other seeds of the same settings, for an arm `real-1`: there is nothing to be found between them
+    planted   the same seeds with their rewards dealt out at random, for an arm `shuffled-0`: it learns nothing
 
 The seeds that are left make further arms of both kinds, as many as there are groups of that size: the study's other
 arms, whose spread is blended in.
 
-Every test of the paper's claims, with its statistic, expectation and size, is put to `real` against `same`; those whose
-statistic is a gain of accuracy or reward also, as `more`, to `real` against `shuffled`. So a verdict is
+Every test of the paper's claims, with its statistic, expectation and size, is put to `real-0` against `real-1`; those
+whose statistic is a gain of accuracy or reward also, as `more`, to `real-0` against `shuffled-0`. So a verdict is
 
     null, more or less by b > 0   false if supported; contradicted is right: the effect is 0, and so less than b
     null, more or less than 0     false if supported or contradicted
@@ -25,19 +25,16 @@ nearer to that of all possible runs.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from study_rates_draws import rates
 
 from microcoder.bench.layout import Table, aligned, percent
-from microcoder.study import deciding
 from microcoder.study.reporting.gathering import gather_scale
 
 STUDY = Path(__file__).with_suffix(".toml")
@@ -51,9 +48,7 @@ def main() -> int:
         if status := subprocess.run([sys.executable, "-m", "microcoder.cli", *words], check=False).returncode:
             return status
     study = gather_scale(args.out / args.scale).studies[STUDY.stem]
-    weight = mock.patch.object(deciding, "weight_of_others", lambda _: 0.0)
-    with weight if args.own_spread else contextlib.nullcontext():
-        found = [rates(study, size, args.draws) for size in args.groups]
+    found = [rates(study, size, args.draws, 0.0 if args.own_spread else None) for size in args.groups]
     print("\n\n".join(map(in_words, found)))
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

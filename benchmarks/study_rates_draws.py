@@ -47,8 +47,8 @@ def is_false(verdict: str, test: ClaimTest) -> bool:
     return verdict == CONTRADICTED and (test.expect == "same" or test.by == 0)
 
 
-def rates(study: StudyRuns, size: int, draws: int) -> dict[str, Any]:
-    """What becomes of every test over draws of `size` seeds, ready for JSON."""
+def rates(study: StudyRuns, size: int, draws: int, weight: float | None = None) -> dict[str, Any]:
+    """What becomes of every test over draws of `size` seeds, ready for JSON. weight: of other arms, see `decide`."""
     arms = {name: study.arms[name] for name in ("real", "shuffled")}
     seeds = sorted(arms["real"].runs.keys() & arms["shuffled"].runs.keys())
     if len(seeds) < 2 * size:
@@ -58,10 +58,10 @@ def rates(study: StudyRuns, size: int, draws: int) -> dict[str, Any]:
     lacking = sorted({statistic for (_, statistic), of in numbers.items() if not np.isfinite([*of.values()]).all()})
     tests = [test for test in every if test.statistic not in lacking]
     gains = list(dict.fromkeys(replace(test, expect="more") for test in tests if is_gain(test.statistic)))
-    null = [Claim(n, "", "null", (replace(test, of="real", against="same"),)) for n, test in enumerate(tests)]
-    planted = [Claim(n, "", "planted", (replace(test, of="real", against="shuffled"),)) for n, test in enumerate(gains)]
+    null, planted = _claims("null", tests, "real-1"), _claims("planted", gains, "shuffled-0")
     rng = np.random.default_rng(0)
-    drawn = [draw(null, planted, numbers, _groups(rng.permutation(seeds).tolist(), size)) for _ in range(draws)]
+    groups = [_groups(rng.permutation(seeds).tolist(), size) for _ in range(draws)]
+    drawn = [draw(null, planted, numbers, each, weight) for each in groups]
     false, found, shares = (np.array(part) for part in zip(*drawn, strict=True))  # (draws, 2, tests) twice, (draws,)
 
     def rows(tests: list[ClaimTest], hits: Any) -> list[dict[str, Any]]:
@@ -82,18 +82,19 @@ def rates(study: StudyRuns, size: int, draws: int) -> dict[str, Any]:
     }
 
 
+def _claims(study: str, tests: list[ClaimTest], against: str) -> list[Claim]:
+    return [Claim(n, "", study, (replace(test, of="real-0", against=against),)) for n, test in enumerate(tests)]
+
+
 def _groups(seeds: list[int], size: int) -> list[list[int]]:
     return [seeds[start : start + size] for start in range(0, len(seeds) - size + 1, size)]
 
 
 def draw(
-    null: list[Claim], planted: list[Claim], numbers: Numbers, groups: list[list[int]]
+    null: list[Claim], planted: list[Claim], numbers: Numbers, groups: list[list[int]], weight: float | None
 ) -> tuple[list[list[bool]], list[list[bool]], float]:
     """Which null tests came out false, and which planted ones were found, alone and together; false among findings."""
-    chosen = {"real": ("real", groups[0]), "same": ("real", groups[1]), "shuffled": ("shuffled", groups[0])}
-    for n, group in enumerate(groups[1:], 1):
-        chosen |= {f"real-{n}": ("real", group), f"shuffled-{n}": ("shuffled", group)}
-    del chosen["real-1"]  # which is `same`
+    chosen = {f"{of}-{n}": (of, group) for n, group in enumerate(groups) for of in ("real", "shuffled")}
 
     def values(_: str, arm: str, statistic: str) -> dict[int, float]:
         of, mine = chosen[arm]
@@ -106,7 +107,8 @@ def draw(
         return [verdict(each) == SUPPORTED for each in decisions if each.claim.study == "planted"]
 
     arms = {"null": list(chosen), "planted": list(chosen)}
-    nothing, both = decide(null, values, arms), decide([*null, *planted], values, arms)
+    nothing, _ = decide(null, values, arms, weight)
+    both, _ = decide([*null, *planted], values, arms, weight)
     findings = sum(each.verdict in (SUPPORTED, CONTRADICTED) for each in both)
     share = sum(false(both, TOGETHER)) / max(1, findings)
     false_ones = [false(nothing, alone), false(nothing, TOGETHER)]

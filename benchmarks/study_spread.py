@@ -13,12 +13,10 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
 from microcoder.bench.layout import Table, aligned, percent
-from microcoder.study import deciding
 from microcoder.study.claims import Claim, ClaimTest
 from microcoder.study.deciding import SUPPORTED, UNDECIDED, Decision, decide
 
@@ -51,7 +49,7 @@ def row(seeds: int, sigma: float, reports: int) -> dict[str, Any]:
         for gain in (0.0, GAIN):
             noise = rng.normal(size=(STUDIES, ARMS, seeds)) * np.exp(sigma * rng.normal(size=(STUDIES, ARMS, 1)))
             numbers = noise + 3 * rng.normal(size=(STUDIES, 1, seeds)) + gain * (np.arange(ARMS) < 3)[:, None]
-            for name, decisions in (("own", _plain(numbers)), ("blended", _decide(numbers))):
+            for name, decisions in (("own", _decide(numbers, 0.0)), ("blended", _decide(numbers, None))):
                 if gain:
                     right = [each.verdict == SUPPORTED for each in decisions if each.claim.tests[0].of in "01"]
                     counts[f"found_{name}"] += float(np.mean(right)) / reports
@@ -60,15 +58,10 @@ def row(seeds: int, sigma: float, reports: int) -> dict[str, Any]:
     return {"seeds": seeds, "sigma": sigma, "reports": reports, **counts}
 
 
-def _decide(numbers: Any) -> list[Decision]:
+def _decide(numbers: Any, weight: float | None) -> list[Decision]:
     arms = {str(study): [str(arm) for arm in range(ARMS)] for study in range(STUDIES)}
-    return decide(CLAIMS, lambda study, arm, _: dict(enumerate(numbers[int(study), int(arm)].tolist())), arms)
-
-
-def _plain(numbers: Any) -> list[Decision]:
-    """The same with each test's own spread."""
-    with mock.patch.object(deciding, "weight_of_others", lambda _: 0.0):
-        return _decide(numbers)
+    found, _ = decide(CLAIMS, lambda study, arm, _: dict(enumerate(numbers[int(study), int(arm)])), arms, weight)
+    return found
 
 
 def _arguments() -> argparse.Namespace:

@@ -202,7 +202,7 @@ def expecting(expect, by, **arms):
 
 def decided(claim, **arms):
     """The decision on one claim, from each arm's numbers."""
-    (decision,) = decide([claim], lambda study, arm, statistic: dict(enumerate(arms.get(arm, ()))))
+    (decision,), _ = decide([claim], lambda study, arm, statistic: dict(enumerate(arms.get(arm, ()))))
     return decision
 
 
@@ -290,7 +290,7 @@ def test_a_claim_without_two_seeds_of_every_arm_was_not_run(arms, words):
 def test_claims_that_were_not_run_make_no_other_claim_harder():
     claims = [claim(expecting("more", 0.0), number=n, study=str(n)) for n in range(20)]
     numbers = {"0": dict(enumerate(around(0.1, 0.05)))}  # p = 0.017: it would not survive among twenty
-    decisions = decide(claims, lambda study, arm, statistic: numbers.get(study, {}))
+    decisions, _ = decide(claims, lambda study, arm, statistic: numbers.get(study, {}))
     assert [d.verdict for d in decisions] == ["supported", *["not run"] * 19]
 
 
@@ -329,7 +329,7 @@ def simulated(effects, by, seed, repetitions):
     for _ in range(repetitions):
         noise = generator.normal(size=(2, len(effects), 5)) + generator.normal(size=5)  # (arms, claims, seeds)
         arms = {"a": noise[0] + np.array(effects)[:, None], "b": noise[1]}
-        found = decide(claims, lambda study, arm, _, arms=arms: dict(enumerate(arms[arm][int(study)].tolist())))
+        found, _ = decide(claims, lambda study, arm, _, arms=arms: dict(enumerate(arms[arm][int(study)].tolist())))
         verdicts.append([decision.verdict for decision in found])
     return np.array(verdicts)
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from study_runs import arm_of, finished, lines
 
 from microcoder.cli.study_report import report
 from microcoder.run import Run, read_metrics
-from microcoder.study.claims import ClaimTest
 from microcoder.study.measures import measure
 from microcoder.study.plan import find_study
 from microcoder.study.reporting.asked import by_diversity, mask_rows, policy_rows
 from microcoder.study.reporting.curves import boundaries
 from microcoder.study.reporting.drawing import curves_of, in_pages
-from microcoder.study.reporting.gathering import ArmRuns, FinishedRun, ScaleRuns, StudyRuns, gather_scale
+from microcoder.study.reporting.gathering import ScaleRuns, StudyRuns, gather_scale
 from microcoder.study.reporting.markdown import anchor
 from microcoder.study.reporting.report import write_report
 from microcoder.study.reporting.results import decide_scale, forest_rows
@@ -79,19 +77,6 @@ by = 0.02
 SEEDS = range(5)
 
 
-def lines(gain, seed, arm, steps=4):
-    """A run: accuracy rises by `gain`, its reward is the same for all arms, D is noise."""
-    noise = random.Random(f"{seed} {arm}")
-    found = [{"step": 0, "test_accuracy": 0.1}]
-    for step in range(1, steps + 1):
-        parts = {"generation_s": 1.0, "judging_s": 0.25, "update_s": 0.5, "other_s": 0.25, "step_s": 2.0}
-        line = {"step": step, "reward": 0.3 + noise.gauss(0, 0.01), "length_mean": 50.0 + step, **parts}
-        found.append({**line, "diversity": noise.gauss(0.5, 0.1), "truncated_share": 0.25, "masked_share": 0.125})
-        if step % 2 == 0:
-            found[-1]["test_accuracy"] = 0.1 + gain * step / steps + noise.gauss(0, 0.005)
-    return found
-
-
 def write_run(folder, name, metrics, status="finished", config="[train]\n", **info):
     hardware = {"hardware": {"machine": "x86_64", "cores": 16, "gpus": []}}
     with Run.create(folder / "runs" / name, config, {**hardware, **info}) as run:
@@ -122,14 +107,6 @@ def own(out, scale, gain):
 
 def shipped(folder, name, arms):
     return write_study(folder, name, find_study(name).read_text(), arms)
-
-
-def finished(metrics, **parts):
-    return FinishedRun("r", metrics, {}, parts.get("info", {}), parts.get("config", {}), parts.get("judged", {}))
-
-
-def arm_of(name, runs):
-    return ArmRuns(name, name, dict(enumerate(runs)))
 
 
 @pytest.fixture(scope="module")
@@ -449,44 +426,3 @@ def test_a_ramp_is_drawn_without_a_stage_at_each_step():
     staged = [{"step": step, "temperature": 0.6 + (step > 4)} for step in range(9)]
     assert boundaries(curves_of(arm_of("ramp", [finished(ramp)]))) == []
     assert boundaries(curves_of(arm_of("staged", [finished(staged)]))) == [4.5]
-
-
-# ---- benchmarks/study_rates.py
-
-
-@pytest.fixture
-def rates(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
-    import study_rates_draws
-
-    return study_rates_draws
-
-
-@pytest.mark.parametrize(
-    ("expect", "by", "false"),
-    [
-        ("more", 0.02, {"supported"}),
-        ("less", 0.02, {"supported"}),
-        ("more", 0.0, {"supported", "contradicted"}),
-        ("same", 0.02, {"contradicted"}),
-    ],
-)
-def test_where_there_is_no_effect_it_is_known_which_verdicts_are_false(rates, expect, by, false):
-    verdicts = ("supported", "contradicted", "undecided")
-    assert {each for each in verdicts if rates.is_false(each, ClaimTest("last(reward)", expect, by))} == false
-
-
-def test_rates_are_small_for_a_null_and_large_for_a_planted_effect(rates):
-    def run(seed, gain):
-        metrics = lines(gain, seed, gain, steps=20)
-        return finished([line | {"accuracy": line.get("reward", 0.0) + gain * line["step"] / 20} for line in metrics])
-
-    arms = {"real": 0.3, "shuffled": 0.0}
-    made = {name: arm_of(name, [run(seed, gain) for seed in range(20)]) for name, gain in arms.items()}
-    found = rates.rates(StudyRuns("study_rates", "", 0, "", made, ()), size=5, draws=40)
-    assert len(found["null"]) > 20 and np.mean([row["alone"] for row in found["null"]]) < 0.15
-    gained = {row["statistic"]: row["together"] for row in found["planted"]}
-    assert gained["last(test_accuracy)"] == gained["peak(accuracy)"] == 1.0
-    assert found["false_among_findings"] < 0.1
-    assert "last(exact_mistaken) - last(robust_mistaken)" in found["not_recorded"]
-    assert not rates.is_gain("fall(accuracy)") and not rates.is_gain("last(diversity)")

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from microcoder.study.claims import Claim, ClaimTest
-from microcoder.study.deciding import decide
 from microcoder.study.effects import paired, trend
 from microcoder.study.spread import Spread, digamma, moderated, spread, trigamma, weight_of_others
 
@@ -90,37 +88,3 @@ def test_others_count_the_more_the_less_true_variances_differ():
     wild = weight_of_others(spreads_of(400, lambda rng: math.exp(3 * rng.normal())))
     assert alike > 10 > unlike > 2.5 > 1 > wild > 0
     assert weight_of_others(spreads_of(1, lambda rng: 1.0)) == weight_of_others([]) == 0
-
-
-def reports(count, seeds, spreads, gain):
-    """Whole reports of 32 claims in 8 studies of 7 arms each: half of them true, by `gain`."""
-    claims = [
-        Claim(n, "", str(study), (ClaimTest("last(reward)", "more", 0.0, of, against),))
-        for n, (study, of, against) in enumerate(
-            (study, *pair) for study in range(8) for pair in ("03", "14", "34", "56")
-        )
-    ]
-    rng = np.random.default_rng(2)
-    for number in range(count):
-        studies = []
-        for study in range(8):
-            numbers = table(7, seeds, seed=1000 * number + study, spreads=np.exp(spreads * rng.normal(size=7)))
-            numbers -= numbers.mean(axis=1, keepdims=True) - rng.normal(size=(7, 1)) / math.sqrt(seeds)
-            studies.append(arms_of(numbers + gain * (np.arange(7) < 3)[:, None]))
-        yield claims, studies
-
-
-@pytest.mark.parametrize(("seeds", "spreads"), [(3, 0.0), (3, 0.5), (5, 0.3)])
-def test_in_whole_reports_few_verdicts_are_false_and_more_are_found_than_by_a_tests_own_spread(seeds, spreads):
-    found, plain, false, findings = 0, 0, 0, 0
-    for claims, studies in reports(40, seeds, 0.0, 2.5):
-        every = decide(claims, lambda study, arm, _, of=studies: of[int(study)][arm])
-        one_by_one = [decide([claim], lambda study, arm, _, of=studies: of[int(study)][arm])[0] for claim in claims]
-        found += sum(each.verdict == "supported" for each in every if each.claim.tests[0].of in "01")
-        plain += sum(each.p_for < 0.001 for each in one_by_one if each.claim.tests[0].of in "01")
-    for claims, studies in reports(40, seeds, spreads, 2.5):
-        every = decide(claims, lambda study, arm, _, of=studies: of[int(study)][arm])
-        wrong = [each.verdict != "undecided" for each in every if each.claim.tests[0].of in "35"]
-        false, findings = false + sum(wrong), findings + sum(each.verdict != "undecided" for each in every)
-    assert found > 1.5 * plain
-    assert false < 0.05 * findings

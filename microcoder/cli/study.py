@@ -25,7 +25,7 @@ def command() -> None:
 @click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_setting)
 @click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Runs of each arm; else as the scale says.")
-@click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Where seeds are shared out over machines.")
+@click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Number of the first seed.")
 @click.option("--out", default="studies-out", show_default=True, type=click.Path(), help="The folder for everything.")
 @click.option("--together", type=click.IntRange(min=1), help="Runs side by side; else as the scale says.")
 @click.option("--stop-after", type=click.FloatRange(min=0), default=float("inf"), help="Seconds until it stops.")

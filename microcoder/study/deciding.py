@@ -50,10 +50,17 @@ class Decision:
     words: str
 
 
-def decide(claims: Sequence[Claim], values: Values, arms: Arms | None = None) -> list[Decision]:
-    """One decision for each claim, in their order. `values` gives an empty mapping for an arm that was not run."""
+def decide(
+    claims: Sequence[Claim], values: Values, arms: Arms | None = None, weight: float | None = None
+) -> tuple[list[Decision], float]:
+    """One decision for each claim, in their order; and how much other arms count in the spread of an effect.
+
+    values: gives an empty mapping for an arm that was not run.
+    arms: all of each study, where they are more than its claims name.
+    weight: what is returned too, where it is not to be estimated; 0: each test has its own spread alone.
+    """
     numbers = functools.cache(values)  # one look, however many claims share it
-    effects, _ = effects_of(claims, numbers, arms)
+    effects, weight = _effects(claims, numbers, arms or {}, weight)
     found = [[(test, effects[claim.study, test]) for test in claim.tests] for claim in claims]
     run = [n for n, tests in enumerate(found) if all(len(effect.values) > 1 for _, effect in tests)]
     ps = {n: claim_p_values(found[n]) for n in run}
@@ -74,18 +81,15 @@ def decide(claims: Sequence[Claim], values: Values, arms: Arms | None = None) ->
         if missing:
             words = f"study {claim.study!r} has no runs of {', '.join(dict.fromkeys(missing))}"
         decisions.append(Decision(claim, verdict, p_for, p_against, tests, words))
-    return decisions
+    return decisions, weight
 
 
-def effects_of(
-    claims: Sequence[Claim], values: Values, arms: Arms | None = None
+def _effects(
+    claims: Sequence[Claim], values: Values, arms: Arms, weight: float | None
 ) -> tuple[dict[tuple[str, ClaimTest], Effect], float]:
-    """The effect of each test of a study, with its blended spread; and how much other arms count in that.
-
-    arms: all of each study, where they are more than its claims name.
-    """
+    """The effect of each test of a study, with its blended spread; and how much other arms count in that."""
     tests = [(claim.study, test) for claim in claims for test in claim.tests]
-    asked: dict[str, dict[str, None]] = {study: dict.fromkeys((arms or {}).get(study, ())) for study, _ in tests}
+    asked: dict[str, dict[str, None]] = {study: dict.fromkeys(arms.get(study, ())) for study, _ in tests}
     for study, test in tests:
         asked[study] |= dict.fromkeys(test.arms)
     plain, spreads = {}, {}
@@ -95,7 +99,8 @@ def effects_of(
         weights = slope_weights(len(mine)) if test.over else [1.0, -1.0][: len(mine)]
         plain[study, test] = trend(mine) if test.over else paired(*mine)
         spreads[study, test] = spread(plain[study, test], dict(zip(test.arms, weights, strict=True)), numbers)
-    weight = weight_of_others([each for each in spreads.values() if each])
+    if weight is None:
+        weight = weight_of_others([each for each in spreads.values() if each])
     return {key: moderated(effect, spreads[key], weight) for key, effect in plain.items()}, weight
 
 

@@ -86,21 +86,22 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
     A run that fails after it has made steps is gone on with once, after the others: where several share a GPU, the
     one that wants memory at the wrong moment has done nothing wrong.
     """
+    planned = {run.name: run for run in todo}
     times: list[float] = []
     again: list[str] = []
 
     def job(run: Planned) -> Job:
         return Job(run.name, command(run, out), out / "logs" / f"{run.name}.log")
 
-    def ended(job_: Job, status: int, seconds: float) -> list[Job]:
-        name, folder = job_.name, out / "runs" / job_.name
+    def ended(last: Job, status: int, seconds: float) -> list[Job]:
+        name, folder = last.name, out / "runs" / last.name
         times.append(seconds)
         if status or not finished(folder):
             first = name not in again and len(read_metrics(folder)) > 1
             (again if first else outcome.failed).append(name)
             words = "it goes on after the others; " if first else ""
-            tell(f"{name}: failed with exit status {status}; {words}the end of {job_.log}:\n{tail(job_.log)}")
-            return [job(run) for run in todo if run.name == name and first]
+            tell(f"{name}: failed with exit status {status}; {words}the end of {last.log}:\n{tail(last.log)}")
+            return [job(planned[name])] if first else []
         _slim(folder)
         outcome.finished.append(name)
         left = len(todo) + len(again) - len(times)

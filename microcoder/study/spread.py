@@ -10,7 +10,7 @@ of randomised blocks, where they are not it stays with the test's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +75,7 @@ def weight_of_others(spreads: Sequence[Spread]) -> float:
     if len(beyond) < 2:
         return 0.0
     most = float(beyond.mean() + beyond.std(ddof=1) / math.sqrt(len(beyond)))
-    return 2 * _inverse(trigamma, most) if most > 0 else math.inf
+    return 2 * _where_trigamma_is(most) if most > 0 else math.inf
 
 
 def moderated(effect: Effect, found: Spread | None, weight: float) -> Effect:
@@ -111,10 +111,10 @@ def _log_bias(freedom: float) -> float:
     return digamma(freedom / 2) - math.log(freedom / 2)
 
 
-def _inverse(falling: Callable[[float], float], value: float) -> float:
-    """Where a falling function has the value: bisection on the logarithm, to more digits than there are seeds for."""
+def _where_trigamma_is(value: float) -> float:
+    """Bisection on the logarithm of its argument: it falls."""
     low, high = -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if falling(math.exp(middle)) > value else (low, middle)
+        low, high = (middle, high) if trigamma(math.exp(middle)) > value else (low, middle)
     return math.exp(low)

@@ -6,7 +6,6 @@ that decided it: the one that speaks least for it, or, where it is contradicted,
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..claims import Claim, ClaimTest
-from ..deciding import CONTRADICTED, NOT_RUN, Decision, decide, effects_of, p_values
+from ..deciding import CONTRADICTED, NOT_RUN, Decision, decide, p_values
 from ..effects import Effect, paired
 from .gathering import ArmRuns, ScaleRuns
 
@@ -39,7 +38,7 @@ class Decided:
     runs: ScaleRuns
     decisions: dict[Key, Decision]
     adjusted: dict[Key, tuple[float, float]]  # for and against; claims that were not run have none
-    weight: float = 0.0  # how much other arms count in the spread of an effect
+    weight: float  # how much other arms count in the spread of an effect
 
     @property
     def name(self) -> str:
@@ -50,13 +49,13 @@ def decide_scale(scale: ScaleRuns) -> Decided:
     claims = [claim for study in scale.studies.values() for claim in study.claims]
     keys = [(claim.study, claim.number) for claim in claims]
     arms = {name: list(study.arms) for name, study in scale.studies.items()}
-    values = functools.cache(scale.values)
-    decisions = dict(zip(keys, decide(claims, values, arms), strict=True))
+    found, weight = decide(claims, scale.values, arms)
+    decisions = dict(zip(keys, found, strict=True))
     run = {key: decision for key, decision in decisions.items() if decision.verdict != NOT_RUN}
     holds = adjust([decision.p_for or 0.0 for decision in run.values()])
     fails = adjust([decision.p_against or 0.0 for decision in run.values()])
     adjusted = dict(zip(run, zip(holds, fails, strict=True), strict=True))
-    return Decided(scale, decisions, adjusted, effects_of(claims, values, arms)[1])
+    return Decided(scale, decisions, adjusted, weight)
 
 
 def adjust(ps: Sequence[float]) -> list[float]:
