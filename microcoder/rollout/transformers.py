@@ -6,7 +6,9 @@ A prompt is read once for all of its samples, rows that have finished leave the 
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -14,6 +16,7 @@ from transformers import DynamicCache
 
 from .sampling import Completion, Sampling, draw
 
+ARM = platform.machine() == "aarch64"
 SHRINK = 0.75  # the batch is made smaller when fewer than this share of its rows is still being written
 
 
@@ -85,16 +88,23 @@ class Sampler:
             logits = self._forward(token[:, None], mask, position, cache)
 
     def _forward(self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
-        output = self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        with _products(self.model):
+            output = self.model(
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
         last: torch.Tensor = output.logits[:, -1]
         return last
+
+
+def _products(model: Any) -> AbstractContextManager[None]:
+    """How matrices are multiplied: on Arm, torch takes oneDNN, whose preparations cost more than a small product."""
+    plain = ARM and model.device.type == "cpu" and model.dtype == torch.float32
+    return torch.backends.mkldnn.flags(enabled=False) if plain else nullcontext()
 
 
 def _left_padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
