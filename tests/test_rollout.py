@@ -13,6 +13,7 @@ from microcoder.grpo import token_entropy
 from microcoder.models import NANO
 from microcoder.prompts import messages
 from microcoder.rollout import Sampler, Sampling, encode
+from microcoder.rollout import transformers as plain
 from microcoder.rollout.sampling import draw
 from microcoder.starter import problems
 
@@ -228,3 +229,18 @@ def test_minus_the_logprobs_of_what_was_sampled_is_the_entropy_on_average(model,
     difference = torch.tensor(sampled) - torch.tensor(exact)  # of mean 0, token by token
     assert abs(float(difference.mean())) < 4 * float(difference.std()) / len(difference) ** 0.5
     assert float(difference.std()) > 0.01
+
+
+@pytest.mark.parametrize("arm", [True, False])
+def test_how_products_are_computed_is_changed_within_the_model_only(model, sampler, prompts, monkeypatch, arm):
+    """On Arm CPUs, and then neither for whoever takes the completions nor afterwards."""
+    monkeypatch.setattr(plain, "ARM", arm)
+    before, inside = torch.backends.mkldnn.enabled, []
+    hook = model.register_forward_hook(lambda *_: inside.append(torch.backends.mkldnn.enabled))
+    try:
+        for _ in sampler(prompts[:2], Sampling(1.0, 8, 2)):
+            assert torch.backends.mkldnn.enabled == before
+    finally:
+        hook.remove()
+    assert set(inside) == {before and not arm}
+    assert torch.backends.mkldnn.enabled == before

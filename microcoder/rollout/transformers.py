@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -101,10 +101,17 @@ class Sampler:
         return last
 
 
-def _products(model: Any) -> AbstractContextManager[None]:
+@contextmanager
+def _products(model: Any) -> Iterator[None]:
     """How matrices are multiplied: on Arm, torch takes oneDNN, whose preparations cost more than a small product."""
-    plain = ARM and model.device.type == "cpu" and model.dtype == torch.float32
-    return torch.backends.mkldnn.flags(enabled=False) if plain else nullcontext()
+    onednn: Any = torch.backends.mkldnn
+    before = onednn.enabled
+    if ARM and model.device.type == "cpu" and model.dtype == torch.float32:
+        onednn.enabled = False
+    try:
+        yield
+    finally:
+        onednn.enabled = before
 
 
 def _left_padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
