@@ -106,10 +106,24 @@ def make_bench(path, right: int = 2):
     return path
 
 
+STUDY = """# The claims
+
+1. one
+2. two
+
+|  | claim | nano |
+| --- | --- | --- |
+|  | [**Masks**](#masks) |  |
+| 7 | a \\<b\\> \\~ c | **supported**<br>+1 (0 to 2) |
+
+[![a figure](figures/one.png)](figures/one.svg)
+"""
+
+
 def make_study(path):
     path.mkdir(parents=True, exist_ok=True)
     (path / "report.json").write_text("{}")
-    (path / "report.md").write_text("# The claims\n\n1. one\n2. two\n\n![a figure](figures/one.png)\n")
+    (path / "report.md").write_text(STUDY)
     (path / "figures").mkdir()
     (path / "figures" / "one.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     return path

@@ -310,6 +310,10 @@ def test_bench_results_and_studies_are_read_in_the_same_place(site, opened):
     expect(page.get_by_role("heading", name="The claims")).to_be_visible()
     assert page.locator(".report li").all_inner_texts() == ["one", "two"]
     assert page.locator(".report img").get_attribute("alt") == "a figure"
+    assert page.locator(".report p").all_inner_texts() == [""]  # nothing is left of the link around the figure
+    assert page.locator(".report strong").all_inner_texts() == ["Masks", "supported"]
+    assert page.locator(".report td").nth(4).inner_text() == "a <b> ~ c"
+    assert page.locator(".report td").nth(5).inner_text() == "supported\n+1 (0 to 2)"
 
 
 # ---- the frame

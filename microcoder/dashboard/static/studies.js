@@ -19,7 +19,7 @@ export async function studiesPage(root) {
     const others = names.length > 1 ? h('ul', {}, names.map((name) => h('li', {}, h('a', { href: link('/studies', { study: name }), 'aria-current': name === now.study ? 'true' : null }, seen(name))))) : null;
     if (!now.study && names.length > 1) return fill(body, others);
     const found = await answer('study', { study: now.study ?? names[0] });
-    fill(body, others, h('p', { class: 'quiet' }, seen(found.name)), h('article', { class: 'report' }, markdown(found.report || 'There is no report.md beside report.json.', figureOf(found.name))));
+    fill(body, others, h('p', { class: 'quiet' }, seen(found.name)), h('article', { class: 'report' }, markdown(found.report || 'There is no report.md beside report.json: `microcoder study report` writes it there, unless -o names another place.', figureOf(found.name))));
   }
 
   return { update };
