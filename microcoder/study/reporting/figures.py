@@ -55,7 +55,7 @@ def draw(
             draw_time(parts[-1].subplots(), arms)  # in a part of its own: the labels beside the bars narrow no panel
         title = f"{study_title} (the paper's figure {figure})" if figure else study_title
         page.suptitle(title, fontsize=10, x=0.01, ha="left", parse_math=False)
-        lines = _legend(matplotlib, page, arms, metrics) if metrics else 0
+        lines = _legend(matplotlib, page, arms, panels) if metrics else 0
         page.set_size_inches(WIDTH, 0.3 + sum(heights) + 0.17 * lines)
         save(page, path)
 
@@ -91,13 +91,14 @@ def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequenc
             axis.set_xlabel("step")
 
 
-def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], metrics: Sequence[str]) -> int:
+def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Sequence[str]) -> int:
     """Under the panels, where it covers nothing; how many lines it takes."""
-    evaluated = [name.startswith("test_") for name in metrics]
+    evaluated = [name.startswith("test_") for name in panels if name != "time"]
     notes = {
         "thick: mean over seeds, smoothed; thin: each seed": not all(evaluated),
         "whiskers: 95% t interval, or range of fewer than 3 seeds": any(evaluated),
         "vertical: a stage begins": any(map(boundaries, arms)),
+        "time: of the fastest seed": "time" in panels,
     }
     title = textwrap.fill("; ".join(note for note, needed in notes.items() if needed), LINE)
     labels = [textwrap.fill(arm.label if any(arm.runs) else f"{arm.label} (not run)", LINE - 12) for arm in arms]

@@ -21,7 +21,7 @@ TITLES = {
     "length_mean": "Response length (tokens)",
     "diversity": "Response diversity D",
     "reward": "Critic reward",
-    "time": "Time per step (s), fastest seed",
+    "time": "Time per step (s)",
 }
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "marker": "o", "dashes": ()},
