@@ -23,7 +23,7 @@ def diversity_lost(history: History) -> str | None:
 @rule(
     "warning",
     reason="the policy has become nearly certain of every token and explores no more",
-    remedy="train.lr={slower}; grpo.preset=microcoder clips higher and has no KL term, both of which keep it up",
+    remedy="train.lr={slower}; the paper keeps it up by a higher clip and no KL term (grpo.preset=microcoder)",
     claim=33,
     figure=4,
 )
