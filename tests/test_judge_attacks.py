@@ -383,22 +383,22 @@ def test_there_are_enough_attacks_and_none_expects_to_be_accepted() -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the table runs as this user, who is not root, already")
-def test_the_table_holds_for_an_ordinary_user(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_table_holds_for_an_ordinary_user() -> None:
     python = interpreter_for_nobody()
     if python is None:
         pytest.skip("the user nobody can reach no interpreter of this version, or not this file")
-    home = tmp_path_factory.mktemp("nobody")
-    let_through(home, tmp_path_factory)
-    os.chown(home, NOBODY, NOBODY)
     paths = [str(Path(__file__).parent.parent), *(p for p in sys.path if p.endswith("site-packages"))]
-    options = ["-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "--basetemp", str(home / "t")]
-    done = subprocess.run(
-        [python, "-m", "pytest", *options, __file__],
-        user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, capture_output=True, text=True,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1",
-             "MICROCODER_ATTACK_LAYERS": "full landlock", "MICROCODER_ATTACK_TOPICS": WHERE_THE_USER_MATTERS,
-             "MICROCODER_CACHE": "/dev/null"},  # no place for a precompiled header: it must do without
-    )  # fmt: skip
+    # Not below pytest's own folder, whose permissions every other pytest of this user resets as it starts.
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        os.chown(home, NOBODY, NOBODY)
+        options = ["-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "--basetemp", f"{home}/t"]
+        done = subprocess.run(
+            [python, "-m", "pytest", *options, __file__],
+            user=NOBODY, group=NOBODY, extra_groups=[], cwd=home, capture_output=True, text=True,
+            env={"HOME": home, "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1",
+                 "MICROCODER_ATTACK_LAYERS": "full landlock", "MICROCODER_ATTACK_TOPICS": WHERE_THE_USER_MATTERS,
+                 "MICROCODER_CACHE": "/dev/null"},  # no place for a precompiled header: it must do without
+        )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
