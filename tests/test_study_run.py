@@ -233,6 +233,18 @@ def test_jobs_run_in_order_so_many_at_a_time_with_a_thread_each(tmp_path, monkey
     assert max(int(count) for _, count in said) == 2
 
 
+def test_a_job_that_is_not_ready_lets_the_next_go_first_and_has_its_turn_before_the_rest(tmp_path):
+    jobs = [job(tmp_path, name, "true") for name in ("a", "b", "c", "never")]
+    ended = []
+
+    def ready(job):
+        return job.name != "never" and (job.name != "a" or "b" in ended)
+
+    left = side_by_side(jobs, 1, 60, lambda job, status, seconds: ended.append(job.name), ready)
+    assert ended == ["b", "a", "c"]
+    assert [job.name for job in left] == ["never"]
+
+
 def test_when_the_time_is_over_running_jobs_are_told_to_stop_and_the_others_never_begin(tmp_path):
     stops = "trap 'echo told; exit 0' INT; sleep 60 & wait"
     jobs = [job(tmp_path, "a", "exit 3"), job(tmp_path, "b", stops), job(tmp_path, "c", stops)]

@@ -13,8 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,23 +30,29 @@ class Job:
 
 
 def side_by_side(
-    jobs: Sequence[Job], together: int, stop_after: float, ended: Callable[[Job, int, float], Sequence[Job] | None]
+    jobs: Iterable[Job],
+    together: int,
+    stop_after: float,
+    ended: Callable[[Job, int, float], Sequence[Job] | None],
+    ready: Callable[[Job], bool] = lambda _: True,
 ) -> list[Job]:
-    """Run the jobs in order, `together` at a time. As each one ends, `ended(job, exit status, seconds)` is called, and
-    what it returns is run after the others.
+    """Run the jobs in order, `together` at a time; those that are not ready let others go first. As each one ends,
+    `ended(job, exit status, seconds)` is called, and what it returns is run after the others.
 
     Returns the jobs that were stopped or never begun. Each has one thread, unless OMP_NUM_THREADS says otherwise: what
     a run finds does not hang on how many run beside it, and threads that wait for each other on busy cores are slow.
     """
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + stop_after
-    waiting, running = deque(jobs), dict[Job, tuple[subprocess.Popen[bytes], float]]()
+    waiting, running = list(jobs), dict[Job, tuple[subprocess.Popen[bytes], float]]()
     with _signals():
         try:
             while (waiting or running) and time.monotonic() < deadline:
-                while waiting and len(running) < together:
-                    job = waiting.popleft()
+                while len(running) < together and (job := next(filter(ready, waiting), None)):
+                    waiting.remove(job)
                     running[job] = _start(job, environment), time.monotonic()
+                if not running:
+                    break  # nothing will ever make the others ready
                 time.sleep(0.1)
                 for job, (process, started) in list(running.items()):
                     if process.poll() is not None:

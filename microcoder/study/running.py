@@ -107,14 +107,17 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
         left = len(todo) + len(again) - len(times)
         ahead = f"{left} left, about {duration(left * sum(times) / len(times) / together)}" if left else "the last one"
         tell(f"{name}: {seconds:.0f} s, {_gain(folder)}; {ahead}")
-        return [job(run) for run in todo if run.after == name]
+        return []
 
-    ready = [job(run) for run in todo if not run.after or run.after in outcome.finished]
-    outcome.left += [each.name for each in side_by_side(ready, together, deadline - time.monotonic(), ended)]
-    for run in todo:
-        if run.name not in {*outcome.finished, *outcome.failed, *outcome.left}:
-            outcome.left.append(run.name)
-            tell(f"{run.name}: not begun, for it goes on from {run.after}, which is not finished")
+    def waits(name: str) -> bool:
+        after = planned[name].after
+        return bool(after) and after not in outcome.finished
+
+    seconds_left = deadline - time.monotonic()
+    left = side_by_side(map(job, todo), together, seconds_left, ended, lambda each: not waits(each.name))
+    outcome.left += [each.name for each in left]
+    for name in filter(waits, outcome.left):
+        tell(f"{name}: not begun, for it goes on from {planned[name].after}, which is not finished")
 
 
 def command(run: Planned, out: Path) -> list[str]:
