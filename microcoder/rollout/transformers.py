@@ -105,13 +105,14 @@ class Sampler:
 def _products(model: Any) -> Iterator[None]:
     """How matrices are multiplied: on Arm, torch takes oneDNN, whose preparations cost more than a small product."""
     onednn: Any = torch.backends.mkldnn
-    before = onednn.enabled
-    if ARM and model.device.type == "cpu" and model.dtype == torch.float32:
-        onednn.enabled = False
+    if not (ARM and onednn.enabled and model.device.type == "cpu" and model.dtype == torch.float32):
+        yield
+        return
+    onednn.enabled = False
     try:
         yield
     finally:
-        onednn.enabled = before
+        onednn.enabled = True
 
 
 def _left_padded(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:

@@ -2,12 +2,7 @@
 
 import { h, seen } from './dom.js';
 
-const PICTURE = String.raw`!\[(?<alt>[^\]]*)\]\((?<source>[^)\s]+)\)`;
-const LINKED = PICTURE.replaceAll('?<', '?<linked_');
-const INLINE = new RegExp([
-  String.raw`\[${LINKED}\]\([^)\s]+\)`, PICTURE, String.raw`\[(?<words>[^\]]+)\]\([^)\s]+\)`, '`(?<code>[^`]+)`',
-  String.raw`\*\*(?<strong>[^*]+)\*\*`, '(?<line><br>)', String.raw`\\(?<escaped>[\\\`*_{}[\]()#+\-.!|<>~$&])`,
-].join('|'), 'g');
+const INLINE = /!\[([^\][]*)\]\(([^)\s]+)\)|\[((?:!\[[^\][]*\]\([^)\s]+\)|\\.|[^\][\\])+)\]\([^)\s]+\)|`([^`]+)`|\*\*([^*]+)\*\*|(<br>)|\\([\\`*_{}[\]()#+\-.!|<>~$&])/g;
 
 function inline(text, picture) {
   const found = [];
@@ -15,12 +10,12 @@ function inline(text, picture) {
   for (const match of text.matchAll(INLINE)) {
     found.push(seen(text.slice(at, match.index)));
     at = match.index + match[0].length;
-    const { alt, source, linked_alt, linked_source, words, code, strong, line, escaped } = match.groups;
-    if (source ?? linked_source) found.push(picture(source ?? linked_source, seen(alt ?? linked_alt)));
-    else if (words) found.push(...inline(words, picture)); // where it leads is not ours to follow
-    else if (code) found.push(h('code', {}, seen(code)));
-    else if (strong) found.push(h('strong', {}, seen(strong)));
-    else if (line) found.push(h('br'));
+    const [, alt, source, linked, code, strong, line, escaped] = match;
+    if (source !== undefined) found.push(picture(source, seen(alt)));
+    else if (linked !== undefined) found.push(...inline(linked, picture));
+    else if (code !== undefined) found.push(h('code', {}, seen(code)));
+    else if (strong !== undefined) found.push(h('strong', {}, seen(strong)));
+    else if (line !== undefined) found.push(h('br'));
     else found.push(escaped);
   }
   found.push(seen(text.slice(at)));
