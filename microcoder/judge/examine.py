@@ -10,13 +10,14 @@ from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
 from . import cpp
-from .boxes import Box, BoxError, Limits, Outcome, Toolchain, Zygote, started
+from .boxes import BEAT, Box, BoxError, Broken, Limits, Outcome, Toolchain, Unfit, Zygote, started
 from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
 from .extract import code_block
-from .languages import HEAVY, NAMES, CompileError, imported, opener
+from .languages import NAMES, CompileError, opener, packages
 from .sandbox import values
 
+TRIES = 3
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
 
@@ -42,6 +43,8 @@ class Examiner:
         self.settings = self.own = settings
         self.watch = watch
         self.zygotes: dict[str, Zygote] = {}
+        self.last_beat = time.monotonic()
+        self.unfit: set[str] = set()  # packages that no zygote can keep
         self.values: dict[tuple[str, str, str], Any] = {}  # expected values by setup, statements, expression
         # by the identity of a problem, which is kept with it, and policies: its tests, under the first and the second
         self.plans: dict[tuple[int, str, str], tuple[Problem, list[Check], list[Check]]] = {}
@@ -75,12 +78,28 @@ class Examiner:
             zygote.close()
         self.zygotes = {}
 
+    def beat(self) -> None:
+        """A sign of life to the pool, once a second at most."""
+        if (now := time.monotonic()) - self.last_beat > 1 and self.watch is not None:
+            self.last_beat = now
+            self.watch.sendall(BEAT)
+
+    def recover(self, error: BoxError) -> None:
+        """After a failure of the sandbox: the next try has new zygotes, and they load nothing that does not suit them."""
+        self.close()
+        if isinstance(error, Unfit):
+            self.unfit |= set(error.names)
+
     def examine(self, problem: Problem, solution: Solution, settings: Settings | None = None) -> Verdict:
-        """The verdict. Never raises for what a candidate or a problem does; BoxError becomes internal_error."""
+        """The verdict. Never raises for what a candidate or a problem does.
+
+        A sandbox that fails is made anew, and its work done again. One that fails each time while the program runs in
+        it fails because of the program, whose verdict that is; anything else is an internal_error.
+        """
         self.settings = replace(settings, layer=self.own.layer) if settings else self.own
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.settings.layer)
-        start = time.monotonic()
-        for _ in range(3):  # a zygote that was killed is replaced, and its work done again
+        start, broken = time.monotonic(), 0
+        for _ in range(TRIES):
             try:
                 self._examine(problem, solution, verdict)
                 break
@@ -88,8 +107,12 @@ class Examiner:
                 verdict.verdict, verdict.message = "internal_error", str(error)
                 break
             except BoxError as error:
+                broken += isinstance(error, Broken)
                 verdict.verdict, verdict.message, verdict.tests = "internal_error", str(error), []
-                self.close()
+                self.recover(error)
+        if broken == TRIES:
+            verdict.verdict, verdict.message = "runtime_error", f"it broke its sandbox: {verdict.message}"
+            verdict.also, verdict.also_message = (verdict.verdict, verdict.message) if self.settings.also else ("", "")
         verdict.wall_s = time.monotonic() - start
         return verdict
 
@@ -159,11 +182,12 @@ class Examiner:
             other = second[n] if second else None
             result, fresh = self._test(candidate, check, other, limits, helpers, reuse)
             failed = result.verdict != ACCEPTED or result.also not in ("", ACCEPTED)
-            if not fresh and (failed or n == len(todo) - 1):
-                # A failure is confirmed in a fresh process, and so is the last pass: a program that lives on what
-                # earlier tests left behind is found out there.
+            if not fresh and not failed and n == len(todo) - 1:
+                # A program that lives on what earlier tests left behind is found out here. A failure stands: a second
+                # try would be a second guess.
                 result, _ = self._test(candidate, check, other, limits, helpers, reuse=False)
             verdict.tests.append(result)
+            self.beat()
             open_, also_open = open_ and result.verdict == ACCEPTED, also_open and result.also == ACCEPTED
             if not open_ and not also_open and self.settings.stop_at_first_failure:
                 break
@@ -292,7 +316,7 @@ class _Boxes:
         if not given and key in cache:
             return cache[key]
         if self.evaluator is None:
-            heavy = imported(self.problem.setup + "\n" + statements, HEAVY)
+            heavy = packages(self.problem.setup + "\n" + statements, self.examiner.unfit)
             zygote = self.examiner.zygote("heavy" if heavy else "plain")
             self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
         if self.evaluator.compile_error:

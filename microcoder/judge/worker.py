@@ -38,9 +38,9 @@ def send(sock: socket.socket, message: Any) -> None:
 
 
 def receive(sock: socket.socket) -> Any:
-    """The next message; EOFError if the other side is gone."""
+    """The next message, None for a sign of life (boxes.BEAT); EOFError if the other side is gone."""
     (size,) = _LENGTH.unpack(_exactly(sock, _LENGTH.size))
-    return pickle.loads(_exactly(sock, size))
+    return pickle.loads(_exactly(sock, size)) if size else None
 
 
 def _exactly(sock: socket.socket, size: int) -> bytearray:
