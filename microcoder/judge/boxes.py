@@ -153,7 +153,7 @@ class Box:
             os.chmod(self.scratch, 0o777)  # it may run as another user; the name is unguessable enough
         self.fds = [_memory_file(name) for name in ("input", "output", "report")]
         self.sock, theirs = socket.socketpair()
-        # The zygote reads this and later boxes come from its memory: nothing of the problem's or the program's is in it.
+        # The zygote reads this, and later boxes come from its memory: nothing of problem or program is in it.
         job = {
             "layer": zygote.layer, "kind": kind, "preload": preload, "imports": imports, "scratch": self.scratch,
             "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes, "output_bytes": limits.output_bytes,

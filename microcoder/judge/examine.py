@@ -13,6 +13,7 @@ from . import cpp
 from .boxes import BEAT, Box, BoxError, Broken, Limits, Outcome, Toolchain, Unfit, Zygote, started
 from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
+from .compare.match import show
 from .extract import code_block
 from .languages import NAMES, CompileError, opener, packages
 from .sandbox import values
@@ -85,7 +86,7 @@ class Examiner:
             self.watch.sendall(BEAT)
 
     def recover(self, error: BoxError) -> None:
-        """After a failure of the sandbox: the next try has new zygotes, and they load nothing that does not suit them."""
+        """After a failure of the sandbox: the next try has new zygotes, which load nothing that starts threads."""
         self.close()
         if isinstance(error, Unfit):
             self.unfit |= set(error.names)
@@ -306,8 +307,17 @@ class _Boxes:
 
     def __init__(self, examiner: Examiner, problem: Problem) -> None:
         self.examiner, self.problem = examiner, problem
-        self.evaluator: Box | None = None
-        self.checker: Box | None = None
+        self.open: dict[str, Box] = {}
+        # Where the problem's code looks at what a program gave, the program decides how long that takes.
+        self.looking = replace(TRUSTED, time_s=min(TRUSTED.time_s, max(2.0, examiner.limits(problem).time_s)))
+
+    def box(self, name: str, source: str, limits: Limits, code: str, entry: str = "", setup: str = "") -> Box:
+        """The box of this name, opened at its first use; `code` tells which packages it needs."""
+        if name not in self.open:
+            heavy = packages(code, self.examiner.unfit)
+            zygote = self.examiner.zygote("heavy" if heavy else "plain")
+            self.open[name] = Box(zygote, source, "value", limits, entry, setup, heavy)
+        return self.open[name]
 
     def evaluate(self, statements: str, expression: str, **given: Any) -> Any:
         """The value of an expression of the problem's. One that is given nothing of the candidate's is remembered."""
@@ -315,14 +325,13 @@ class _Boxes:
         cache = self.examiner.values
         if not given and key in cache:
             return cache[key]
-        if self.evaluator is None:
-            heavy = packages(self.problem.setup + "\n" + statements, self.examiner.unfit)
-            zygote = self.examiner.zygote("heavy" if heavy else "plain")
-            self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
-        if self.evaluator.compile_error:
-            raise SchemaError(f"problem {self.problem.id!r}: setup is no Python: {self.evaluator.compile_error}")
+        setup = self.problem.setup
+        name, limits = ("answers", self.looking) if given else ("evaluator", TRUSTED)
+        box = self.box(name, "", limits, f"{setup}\n{statements}", "", setup)
+        if box.compile_error:
+            raise SchemaError(f"problem {self.problem.id!r}: setup is no Python: {box.compile_error}")
         task = {"before": statements, "expr": expression, "given": {k: values.encode(v) for k, v in given.items()}}
-        outcome = self.evaluator.run(json.dumps(task).encode())
+        outcome = box.run(json.dumps(task).encode())
         if given:  # what the candidate answered may well make the expression fail
             return values.answer(outcome.output)["r"]
         if outcome.status or not outcome.output:
@@ -332,26 +341,25 @@ class _Boxes:
         return cache[key]
 
     def check(self, given: Any, output: Any, expected: Any) -> Match:
-        """The problem's own checker decides."""
-        if self.checker is None:
-            source = self.problem.compare.checker or ""
-            self.checker = Box(self.examiner.zygote("plain"), source, "value", TRUSTED, "check")
-        if self.checker.compile_error:
-            raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {self.checker.compile_error}")
+        """The problem's own checker decides: True, or (True, ...), accepts. Whatever else it does, it refuses."""
+        source = self.problem.compare.checker or ""
+        box = self.box("checker", source, self.looking, source, "check")
+        if box.compile_error:
+            raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {box.compile_error}")
         task = {"args": [values.encode(v) for v in (given, output, expected)], "kwargs": {}}
-        outcome = self.checker.run(json.dumps(task).encode())
+        outcome = box.run(json.dumps(task).encode())
         if outcome.status or not outcome.output:  # checkers read outputs as if they were well-formed: these are not
             return Match("", f"the checker stopped: {outcome.report or 'no answer'}")
         answer = values.answer(outcome.output)["r"]
         passed, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
-        if not isinstance(passed, bool):
-            raise SchemaError(f"problem {self.problem.id!r}: the checker returned {answer!r:.80}, not True or False")
-        return Match("checker", "") if passed else Match("", f"checker: {reason or 'no'}")
+        if passed is True:
+            return Match("checker", "")
+        said = reason or "no" if passed is False else f"it returned {show(answer)}, which is not True"
+        return Match("", f"checker: {said}")
 
     def __enter__(self) -> _Boxes:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        for box in (self.evaluator, self.checker):
-            if box is not None:
-                box.close()
+        for box in self.open.values():
+            box.close()

@@ -207,7 +207,7 @@ class Box:
         return seccomp.Filter(seccomp.test_program(pid))
 
     def outwait(self, pid: int, fd: int, used: float = 0.0) -> bool:
-        """Wait until `fd` says that a test is over, and end one that uses up its CPU time or memory, or sleeps too long.
+        """Wait until `fd` says that a test is over; end one that uses up its CPU time or memory, or sleeps too long.
 
         The limits are watched from here, where the program can neither disarm nor outlast them, and on the precise
         clock: the kernel's own timers (setitimer, RLIMIT_CPU) count ticks, and on a loaded host charge a program

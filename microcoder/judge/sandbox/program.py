@@ -7,7 +7,6 @@ status, and both are judged outside.
 `prepare` runs once in the zygote: whatever a test process need not do itself, it does not pay for.
 """
 
-import _io
 import _thread
 import atexit
 import builtins
@@ -87,7 +86,7 @@ def open_streams() -> None:
     """sys.stdin, stdout and stderr on descriptors 0 to 2, and their copies in sys.__stdin__ and so on."""
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         errors = "backslashreplace" if name == "stderr" else "surrogateescape"
-        stream = open(fd, "r" if fd == 0 else "w", encoding="utf-8", errors=errors, closefd=False)
+        stream: Any = open(fd, "r" if fd == 0 else "w", encoding="utf-8", errors=errors, closefd=False)
         stream.buffer.raw.name = f"<{name}>"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
@@ -100,16 +99,16 @@ def run_stdin(code: types.CodeType, module: types.ModuleType, finish: bool, alou
     """
     status = 0
     main = sys.modules["__main__"] = types.ModuleType("__main__")  # nobody else holds it, so that it can be destroyed
-    main.__dict__.update(module.__dict__)
+    main.__dict__.update(module.__dict__, __annotations__={}, __cached__=None)
     if "threading" in sys.modules:
-        sys.modules["threading"]._main_thread._set_native_id()  # a new process: the number that was known is the zygote's
+        sys.modules["threading"]._main_thread._set_native_id()  # not the zygote's any more
     if aloud:
         sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         exec(code, main.__dict__)
     except BaseException as error:
         status = _status(error)
-        if aloud:
+        if aloud or sys.excepthook is not sys.__excepthook__:
             _show(error)
     try:
         if _thread._count() and "threading" in sys.modules:

@@ -51,6 +51,7 @@ _PRETENDED = ("flock", "fsync", "fdatasync", "msync")
 # Commands of fcntl: copies of a descriptor, its flags and those of the file, asking for locks; and taking them.
 _FCNTL, _FCNTL_PRETENDED, _F_SETFL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034), (6, 7, 37, 38), 4
 _O_ASYNC = 0x2000
+_XATTR = {"x86_64": (188, 199), "aarch64": (5, 16)}  # extended attributes, which a file system need not have
 _CLONE3 = 435
 _CLONE_THREAD = 0x10000
 _RLIMIT_STACK = 3
@@ -59,8 +60,10 @@ _IOCTL = (0x5421, 0x5451, 0x5450, 0x541B)  # FIONBIO, FIOCLEX, FIONCLEX, FIONREA
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
+_ENOTSUP = 0x0005005F
 _NOTHING = 0x00050000  # the call returns 0 and has done nothing
-_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # BPF: ld abs, jeq, jset, and, ret
+# BPF: ld abs, jeq, jgt, jge, jset, and, ret
+_LOAD, _EQUAL, _ABOVE, _FROM, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06
 # offsets in struct seccomp_data (both machines are little-endian)
 _NR, _ARCH_AT, _ARG0, _ARG1, _ARG2, _ARG5, _ARG5_HIGH = 0, 4, 16, 24, 32, 56, 60
 
@@ -78,10 +81,12 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 def box_program() -> bytes:
     """Allow the listed calls, whoever makes them; refuse the rest."""
     numbers = sorted(_numbers().values())
+    first, last = _XATTR[kernel.MACHINE]
     head = _op(_LOAD, _ARCH_AT) + _op(_EQUAL, _ARCH[kernel.MACHINE], 1, 0) + _op(_RETURN, _KILL) + _op(_LOAD, _NR)
-    checks = b"".join(_op(_EQUAL, n, len(numbers) - i + 2, 0) for i, n in enumerate(numbers))
-    tail = _op(_EQUAL, _CLONE3, 0, 1) + _op(_RETURN, _ENOSYS) + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
-    return head + checks + tail
+    checks = b"".join(_op(_EQUAL, n, len(numbers) - i + 5, 0) for i, n in enumerate(numbers))
+    tail = _op(_EQUAL, _CLONE3, 0, 1) + _op(_RETURN, _ENOSYS)
+    tail += _op(_FROM, first, 0, 2) + _op(_ABOVE, last, 1, 0) + _op(_RETURN, _ENOTSUP)
+    return head + checks + tail + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
 
 
 def test_program(own_pid: int | None = None, password: int | None = None) -> bytes:

@@ -46,7 +46,7 @@ def main(fd: int, layer: str, tools: dict[str, Any]) -> None:
     stock = _stock(layer)
     kernel.set_thread_stacks(THREAD_STACK)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # process 1 of a box gets no signal from inside that it does not handle
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # process 1 of a box gets no signal from inside but what it handles
     gc.collect()
     gc.disable()
     gc.freeze()
