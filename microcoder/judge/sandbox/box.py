@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from . import kernel, landlock, program, root, seccomp, sweep, wire
 
 ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
-OPEN_FILES = 128
+OPEN_FILES = 512
 PROCESSES = 256  # threads, in effect
 WATCH_SECONDS = 0.05  # how often the memory of a running test is looked at
 
