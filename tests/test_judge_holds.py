@@ -64,6 +64,8 @@ ASYNC = {
     "signals on readiness, by flag": "fcntl.fcntl(r, fcntl.F_SETFL, os.O_ASYNC)",
     "signals on readiness, by ioctl": "fcntl.ioctl(r, 0x5452, struct.pack('i', 1))",
     "a lease": "fcntl.fcntl(os.open(file, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    "truncation by path": "os.truncate(file, 0)",
+    "a mode": "os.chmod(file, 0o777)",
     "notices of changes": "fcntl.fcntl(os.open('.', os.O_RDONLY), fcntl.F_NOTIFY, 1)",
 }
 

@@ -45,8 +45,8 @@ waitid:247:95 pidfd_open:434 prctl:157:167 seccomp:317:277 landlock_restrict_sel
 execveat:322:281
 """
 _BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self", "execveat")
-# What Landlock leaves to the owner of a file, where the file system is not private.
-_BY_OWNER = ("chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
+# What Landlock leaves to the owner of a file, where the file system is not private (before Linux 6.2 truncation too).
+_BY_OWNER = ("truncate", "chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
 _PRETENDED = ("flock", "fsync", "fdatasync", "msync")
 # Commands of fcntl: copies of a descriptor, its flags and those of the file, asking for locks; and taking them.
 _FCNTL, _FCNTL_PRETENDED, _F_SETFL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034), (6, 7, 37, 38), 4
