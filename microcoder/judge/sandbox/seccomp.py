@@ -96,44 +96,45 @@ def test_program(own_pid: int | None = None, password: int | None = None) -> byt
     With `password` (64 bits), for a process that is still to execute a program: execveat passes with that number as its
     sixth argument, which the call does not use. The program cannot know it, so it executes nothing further.
     """
-    numbers = _numbers()
-    program = _op(_LOAD, _NR)
-    if password is not None:
-        program += _op(_EQUAL, numbers["execveat"], 0, 6)
-        program += _op(_LOAD, _ARG5) + _op(_EQUAL, password & 0xFFFFFFFF, 0, 3)
-        program += _op(_LOAD, _ARG5_HIGH) + _op(_EQUAL, password >> 32, 0, 1)
-        program += _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-        # The C library would give every thread a stack as large as the main one, and soon have no room for more.
-        program += _op(_EQUAL, numbers["prlimit64"], 0, 4) + _op(_LOAD, _ARG1)
-        program += _op(_EQUAL, _RLIMIT_STACK, 0, 1) + _op(_RETURN, _EPERM) + _op(_LOAD, _NR)
-    refused = _BOX_ONLY if own_pid is None else _BOX_ONLY + _BY_OWNER
-    for name in (n for n in refused if n in numbers):
-        program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _EPERM)
-    program += _op(_EQUAL, numbers["clone"], 0, 4) + _op(_LOAD, _ARG0)
-    program += _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+    rules = dict.fromkeys(_BOX_ONLY, _op(_RETURN, _EPERM)) | dict.fromkeys(_PRETENDED, _op(_RETURN, _NOTHING))
+    thread = _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+    rules["clone"] = _op(_LOAD, _ARG0) + thread
     # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
-    program += _op(_EQUAL, numbers["socketpair"], 0, 5) + _op(_LOAD, _ARG1) + _op(_AND, 0xF)
-    program += _op(_EQUAL, _SOCK_STREAM, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-    for name in _PRETENDED:
-        program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _NOTHING)
+    rules["socketpair"] = _op(_LOAD, _ARG1) + _op(_AND, 0xF) + _which({_SOCK_STREAM: _ALLOW}, _EPERM)
     # ENOTTY is what Python expects of a file that is no terminal
-    program += _only(numbers["ioctl"], dict.fromkeys(_IOCTL, _ALLOW), _ENOTTY)
-    program += _op(_EQUAL, numbers["fcntl"], 0, 6) + _op(_LOAD, _ARG1) + _op(_EQUAL, _F_SETFL, 0, 3)
-    program += _op(_LOAD, _ARG2) + _op(_ANY_BIT, _O_ASYNC, 0, 1) + _op(_RETURN, _EPERM) + _op(_LOAD, _NR)
-    commands = dict.fromkeys((*_FCNTL, _F_SETFL), _ALLOW) | dict.fromkeys(_FCNTL_PRETENDED, _NOTHING)
-    program += _only(numbers["fcntl"], commands, _EPERM)
-    guarded = [("prlimit64", 0)] + [(n, own_pid) for n in ("kill", "tkill", "tgkill") if own_pid is not None]
-    for name, first in guarded:
-        program += _op(_EQUAL, numbers[name], 0, 4) + _op(_LOAD, _ARG0)
-        program += _op(_EQUAL, first or 0, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-    return program + _op(_RETURN, _ALLOW)
+    rules["ioctl"] = _op(_LOAD, _ARG1) + _which(dict.fromkeys(_IOCTL, _ALLOW), _ENOTTY)
+    commands = dict.fromkeys(_FCNTL, _ALLOW) | dict.fromkeys(_FCNTL_PRETENDED, _NOTHING)
+    flags = _op(_LOAD, _ARG2) + _op(_ANY_BIT, _O_ASYNC, 0, 1) + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
+    rules["fcntl"] = _op(_LOAD, _ARG1) + _op(_EQUAL, _F_SETFL, 0, 4) + flags + _which(commands, _EPERM)
+    rules["prlimit64"] = _op(_LOAD, _ARG0) + _which({0: _ALLOW}, _EPERM)
+    if own_pid is not None:
+        rules |= dict.fromkeys(_BY_OWNER, _op(_RETURN, _EPERM))
+        rules |= dict.fromkeys(("kill", "tkill", "tgkill"), _op(_LOAD, _ARG0) + _which({own_pid: _ALLOW}, _EPERM))
+    if password is not None:
+        rules["execveat"] = _op(_LOAD, _ARG5) + _op(_EQUAL, password & 0xFFFFFFFF, 0, 3)
+        rules["execveat"] += _op(_LOAD, _ARG5_HIGH) + _op(_EQUAL, password >> 32, 0, 1)
+        rules["execveat"] += _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+        # The C library would give every thread a stack as large as the main one, and soon have no room for more.
+        stack = _op(_LOAD, _ARG1) + _op(_EQUAL, _RLIMIT_STACK, 0, 1) + _op(_RETURN, _EPERM)
+        rules["prlimit64"] = stack + rules["prlimit64"]
+    numbers = _numbers()
+    return _op(_LOAD, _NR) + _tree(sorted((numbers[name], rule) for name, rule in rules.items() if name in numbers))
 
 
-def _only(number: int, answers: dict[int, int], otherwise: int) -> bytes:
-    """What becomes of a call by its second argument."""
+def _which(answers: dict[int, int], otherwise: int) -> bytes:
+    """What becomes of a call by the value that is loaded."""
     checks = b"".join(_op(_EQUAL, value, 0, 1) + _op(_RETURN, answer) for value, answer in answers.items())
-    body = _op(_LOAD, _ARG1) + checks + _op(_RETURN, otherwise)
-    return _op(_EQUAL, number, 0, len(body) // 8) + body
+    return checks + _op(_RETURN, otherwise)
+
+
+def _tree(rules: list[tuple[int, bytes]]) -> bytes:
+    """Find the rule of a call by halving, and allow what has none."""
+    if len(rules) == 1:
+        ((number, rule),) = rules
+        return _op(_EQUAL, number, 0, len(rule) // 8) + rule + _op(_RETURN, _ALLOW)
+    half = len(rules) // 2
+    below = _tree(rules[:half])
+    return _op(_FROM, rules[half][0], len(below) // 8, 0) + below + _tree(rules[half:])
 
 
 class _Program(ctypes.Structure):
