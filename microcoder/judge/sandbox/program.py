@@ -31,7 +31,7 @@ NAME = "solution.py"
 # Signs that a program leaves work to the end of the interpreter: writers that are flushed, destructors that print.
 _AT_THE_END = (
     "__del__", "fdopen", "detach", "open(1", "Writer", "Wrapper", "FileIO", "/dev/stdout", "/dev/fd/1", "'w", '"w',
-    "ctypes",
+    "ctypes", "finally", "fileno",
 )  # fmt: skip
 
 __all__ = ["give_source", "import_ahead", "leave", "needs_finishing", "prepare", "run_stdin", "run_value"]
