@@ -4,6 +4,7 @@ It never runs candidate code itself, cannot be traced or signalled by it, and ho
 input of the present test, and the socket on which it reports how a test process ended.
 """
 
+import _signal  # type: ignore[import-not-found]
 import _thread
 import builtins
 import fcntl
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 from . import kernel, landlock, program, root, seccomp, sweep, wire
 
 ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
-OPEN_FILES = 512
+OPEN_FILES = 128  # each can be a socket with a buffer that no limit counts
 PROCESSES = 256  # threads, in effect
 WATCH_SECONDS = 0.05  # how often the memory of a running test is looked at
 
@@ -189,7 +190,7 @@ class Box:
         if self.ruleset >= 0:
             landlock.restrict(self.ruleset)
         os.closerange(self.open_to + keep, OPEN_FILES)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # as it is elsewhere
+        _signal.signal(signal.SIGINT, signal.default_int_handler)  # as elsewhere; the module's own is slow after a fork
         if self.filter is not None:
             self.filter.install()
         gc.enable()

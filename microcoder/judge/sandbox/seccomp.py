@@ -62,8 +62,8 @@ _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
 _ENOTSUP = 0x0005005F
 _NOTHING = 0x00050000  # the call returns 0 and has done nothing
-# BPF: ld abs, jeq, jgt, jge, jset, and, ret
-_LOAD, _EQUAL, _ABOVE, _FROM, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06
+# BPF: ld abs, jeq, jgt, jge, jset, and, ret; and a jump that asks nothing
+_LOAD, _EQUAL, _ABOVE, _FROM, _ANY_BIT, _AND, _RETURN, _ALWAYS = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06, -1
 # offsets in struct seccomp_data (both machines are little-endian)
 _NR, _ARCH_AT, _ARG0, _ARG1, _ARG2, _ARG5, _ARG5_HIGH = 0, 4, 16, 24, 32, 56, 60
 
@@ -96,45 +96,53 @@ def test_program(own_pid: int | None = None, password: int | None = None) -> byt
     With `password` (64 bits), for a process that is still to execute a program: execveat passes with that number as its
     sixth argument, which the call does not use. The program cannot know it, so it executes nothing further.
     """
-    rules = dict.fromkeys(_BOX_ONLY, _op(_RETURN, _EPERM)) | dict.fromkeys(_PRETENDED, _op(_RETURN, _NOTHING))
-    thread = _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-    rules["clone"] = _op(_LOAD, _ARG0) + thread
-    # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
-    rules["socketpair"] = _op(_LOAD, _ARG1) + _op(_AND, 0xF) + _which({_SOCK_STREAM: _ALLOW}, _EPERM)
-    # ENOTTY is what Python expects of a file that is no terminal
-    rules["ioctl"] = _op(_LOAD, _ARG1) + _which(dict.fromkeys(_IOCTL, _ALLOW), _ENOTTY)
-    commands = dict.fromkeys(_FCNTL, _ALLOW) | dict.fromkeys(_FCNTL_PRETENDED, _NOTHING)
-    flags = _op(_LOAD, _ARG2) + _op(_ANY_BIT, _O_ASYNC, 0, 1) + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
-    rules["fcntl"] = _op(_LOAD, _ARG1) + _op(_EQUAL, _F_SETFL, 0, 4) + flags + _which(commands, _EPERM)
-    rules["prlimit64"] = _op(_LOAD, _ARG0) + _which({0: _ALLOW}, _EPERM)
-    if own_pid is not None:
-        rules |= dict.fromkeys(_BY_OWNER, _op(_RETURN, _EPERM))
-        rules |= dict.fromkeys(("kill", "tkill", "tgkill"), _op(_LOAD, _ARG0) + _which({own_pid: _ALLOW}, _EPERM))
-    if password is not None:
-        rules["execveat"] = _op(_LOAD, _ARG5) + _op(_EQUAL, password & 0xFFFFFFFF, 0, 3)
-        rules["execveat"] += _op(_LOAD, _ARG5_HIGH) + _op(_EQUAL, password >> 32, 0, 1)
-        rules["execveat"] += _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-        # The C library would give every thread a stack as large as the main one, and soon have no room for more.
-        stack = _op(_LOAD, _ARG1) + _op(_EQUAL, _RLIMIT_STACK, 0, 1) + _op(_RETURN, _EPERM)
-        rules["prlimit64"] = stack + rules["prlimit64"]
     numbers = _numbers()
-    return _op(_LOAD, _NR) + _tree(sorted((numbers[name], rule) for name, rule in rules.items() if name in numbers))
+    steps: list[_Step] = [(_LOAD, _NR, 0, 0)]
+
+    def rule(name: str, *body: _Step) -> None:
+        """What is done for this call; a body ends in a decision. Without one the call is refused."""
+        if name in numbers:
+            steps.append((_EQUAL, numbers[name], 0 if body else _EPERM, len(body)))
+            steps.extend(body)
+
+    if password is not None:
+        low, high = password & 0xFFFFFFFF, password >> 32
+        rule("execveat", (_LOAD, _ARG5, 0, 0), (_EQUAL, low, 0, _EPERM),
+             (_LOAD, _ARG5_HIGH, 0, 0), (_EQUAL, high, _ALLOW, _EPERM))  # fmt: skip
+    for name in (*_BOX_ONLY, *(_BY_OWNER if own_pid is not None else ())):
+        rule(name)
+    steps += [(_EQUAL, numbers[name], _NOTHING, 0) for name in _PRETENDED]
+    rule("clone", (_LOAD, _ARG0, 0, 0), (_ANY_BIT, _CLONE_THREAD, _ALLOW, _EPERM))
+    # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
+    rule("socketpair", (_LOAD, _ARG1, 0, 0), (_AND, 0xF, 0, 0), (_EQUAL, _SOCK_STREAM, _ALLOW, _EPERM))
+    # ENOTTY is what Python expects of a file that is no terminal
+    rule("ioctl", (_LOAD, _ARG1, 0, 0), *_one_of(_IOCTL, _ALLOW), (_ALWAYS, 0, _ENOTTY, _ENOTTY))
+    commands = *_one_of(_FCNTL_PRETENDED, _NOTHING), *_one_of(_FCNTL, _ALLOW), (_ALWAYS, 0, _EPERM, _EPERM)
+    rule("fcntl", (_LOAD, _ARG1, 0, 0), (_EQUAL, _F_SETFL, 0, 2),
+         (_LOAD, _ARG2, 0, 0), (_ANY_BIT, _O_ASYNC, _EPERM, _ALLOW), *commands)  # fmt: skip
+    # The C library would give every thread a stack as large as the main one, and soon have no room for more.
+    stack = ((_LOAD, _ARG1, 0, 0), (_EQUAL, _RLIMIT_STACK, _EPERM, 0)) if password is not None else ()
+    rule("prlimit64", *stack, (_LOAD, _ARG0, 0, 0), (_EQUAL, 0, _ALLOW, _EPERM))
+    for name in ("kill", "tkill", "tgkill") if own_pid is not None else ():
+        rule(name, (_LOAD, _ARG0, 0, 0), (_EQUAL, own_pid or 0, _ALLOW, _EPERM))
+    return _assembled([*steps, (_ALWAYS, 0, _ALLOW, _ALLOW)])
 
 
-def _which(answers: dict[int, int], otherwise: int) -> bytes:
-    """What becomes of a call by the value that is loaded."""
-    checks = b"".join(_op(_EQUAL, value, 0, 1) + _op(_RETURN, answer) for value, answer in answers.items())
-    return checks + _op(_RETURN, otherwise)
+_Step = tuple[int, int, int, int]  # operation, value, and where to go if so and if not: steps to skip, or a decision
 
 
-def _tree(rules: list[tuple[int, bytes]]) -> bytes:
-    """Find the rule of a call by halving, and allow what has none."""
-    if len(rules) == 1:
-        ((number, rule),) = rules
-        return _op(_EQUAL, number, 0, len(rule) // 8) + rule + _op(_RETURN, _ALLOW)
-    half = len(rules) // 2
-    below = _tree(rules[:half])
-    return _op(_FROM, rules[half][0], len(below) // 8, 0) + below + _tree(rules[half:])
+def _one_of(values: tuple[int, ...], decision: int) -> list[_Step]:
+    return [(_EQUAL, value, decision, 0) for value in values]
+
+
+def _assembled(steps: list[_Step]) -> bytes:
+    """The steps with all decisions behind them, each once: what a filter costs to install grows with its length."""
+    decisions = sorted({target for *_, so, not_so in steps for target in (so, not_so) if target > 0xFF})
+    out = b""
+    for at, (code, value, *targets) in enumerate(steps):
+        so, not_so = (t if t <= 0xFF else len(steps) + decisions.index(t) - at - 1 for t in targets)
+        out += _op(_EQUAL, value, so, so) if code == _ALWAYS else _op(code, value, so, not_so)
+    return out + b"".join(_op(_RETURN, decision) for decision in decisions)
 
 
 class _Program(ctypes.Structure):
