@@ -17,7 +17,7 @@ COMMON = [
     "train.max_response_tokens=1024",
     "train.save_every=1000000",  # at the end alone: a checkpoint with its optimizer has 12 bytes a weight
     "train.keep_checkpoints=1",
-    "rollout.memory=0.06",  # of 141 GB: 512 responses of 1,024 tokens and their prompts, 12 KB a token
+    "rollout.memory=0.09",  # of 141 GB: room for 512 responses of 1,024 tokens, each counted with a prompt of its own
     "judge.time_limit_s=1",  # the examples are small, and an endless loop costs a worker this long
 ]
 SIZES = {  # --size
