@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import hashlib
 import json
+import operator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -31,6 +33,10 @@ VERDICTS = (
     "no_code",
     "internal_error",
 )
+
+JUDGED = (  # the fields of a problem that a verdict depends on
+    "id", "kind", "entry_point", "starter_code", "setup", "time_limit_s", "memory_mb", "asserts", "tests", "compare",
+)  # fmt: skip
 
 
 class SchemaError(ValueError):
@@ -59,8 +65,15 @@ class Compare:
     checker: str | None = None  # Python: def check(input, output, expected) -> bool, or (bool, "reason")
 
 
+class _Marked:
+    """Where a problem keeps its fingerprint, outside its fields."""
+
+    __slots__ = ("_mark",)
+    _mark: tuple[int, tuple[Any, ...], str]  # how many asserts there were, all that was digested, the digest
+
+
 @dataclass(slots=True)
-class Problem:
+class Problem(_Marked):
     """A programming problem with its tests. Only `id` and one kind of tests are needed to judge with it."""
 
     id: str
@@ -135,12 +148,22 @@ class Problem:
             if self.kind == "function" and not self.entry_point:
                 raise SchemaError(f'{where}: a function problem needs "entry_point", such as "add" or "Solution.add"')
 
-    def fingerprint(self) -> int:
-        """Changes when anything changes that judging depends on. Quick: a string remembers its hash."""
-        tests = tuple((t.input, t.output) for t in self.tests)
-        rules = dataclasses.astuple(self.compare)
-        rest = (self.id, self.kind, self.entry_point, self.setup, self.time_limit_s, self.memory_mb)
-        return hash((tests, tuple(self.asserts), rules, rest))
+    def fingerprint(self) -> str:
+        """The digest of all that judging depends on: two problems with the same one are judged alike.
+
+        It is remembered together with the very objects it was made of, which cannot change: as long as the problem
+        still holds all of them, it is the same problem, and the megabytes of its tests need not be read again.
+        """
+        rules, own = self.compare, (self.id, self.kind, self.entry_point, self.starter_code, self.setup)
+        parts = (
+            *own, self.time_limit_s, self.memory_mb, rules.policy, rules.tolerance, rules.lines, rules.unordered,
+            rules.validator_flags, rules.checker, *self.asserts, *(s for t in self.tests for s in (t.input, t.output)),
+        )  # fmt: skip
+        count, known, digest = getattr(self, "_mark", (-1, (), ""))
+        if count == len(self.asserts) and len(known) == len(parts) and all(map(operator.is_, known, parts)):
+            return digest
+        self._mark = (len(self.asserts), parts, _digest(len(self.asserts), parts))
+        return self._mark[2]
 
     def size(self) -> int:
         """About how many bytes the tests take."""
@@ -252,6 +275,25 @@ def nearest(word: str, known: Any) -> str:
     """`; did you mean 'x'?` for the known name closest to `word`, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _digest(count: int, parts: tuple[Any, ...]) -> str:
+    """Of plain values, each with its kind and its length, so that no two lists of them are written alike."""
+    found = hashlib.blake2b(b"%d %d " % (count, len(parts)), digest_size=32)
+    for part in parts:
+        if isinstance(part, str):
+            kind, data = b"s", part.encode("utf-8", "surrogatepass")
+        elif part is None or isinstance(part, bool):
+            kind, data = b"b", str(part).encode()
+        elif isinstance(part, int):
+            kind, data = b"i", hex(part).encode()
+        elif isinstance(part, float):
+            kind, data = b"f", float.hex(part).encode()
+        else:
+            raise TypeError(f"a problem holds a {type(part).__name__} where text or a number belongs: {part!r:.80}")
+        found.update(b"%s%d " % (kind, len(data)))
+        found.update(data)
+    return found.hexdigest()
 
 
 def _known(cls: Any, record: dict[str, Any], where: str) -> None:

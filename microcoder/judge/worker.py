@@ -24,7 +24,7 @@ _LENGTH = struct.Struct("!Q")
 class Request(NamedTuple):
     """Judge `solution`. A problem can be large and has many solutions: it is sent once, and named by key after that."""
 
-    key: int
+    key: str
     problem: Problem | None  # None: sent before
     forget: bool  # drop all problems sent before
     solution: Solution
@@ -65,7 +65,7 @@ def main(fd: int, parent: int) -> None:
         send(sock, error)
         return
     send(sock, examiner.settings.layer)
-    known: dict[int, Problem] = {}
+    known: dict[str, Problem] = {}
     try:
         while True:
             request: Request | Program = receive(sock)

@@ -59,7 +59,7 @@ class RemoteJudge(Judging):
         self._room = threading.BoundedSemaphore(lanes + (queue or lanes))
         self._own = threading.local()  # a connection for each thread
         self._calls: dict[Future[Verdict], _Call] = {}
-        self._keys: dict[int, str] = {}
+        self._keys: dict[str, str] = {}
         self._sending = threading.Lock()  # problems go one at a time: the next candidate finds this one's there
         self._ending = threading.Event()
 
