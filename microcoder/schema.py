@@ -9,8 +9,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import hashlib
+import itertools
 import json
 import operator
+import reprlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -37,6 +40,10 @@ VERDICTS = (
 JUDGED = (  # the fields of a problem that a verdict depends on
     "id", "kind", "entry_point", "starter_code", "setup", "time_limit_s", "memory_mb", "asserts", "tests", "compare",
 )  # fmt: skip
+
+NAME, NAMES = 100, 10_000  # characters of a name that is looked for among others, and how many others
+_QUOTED = reprlib.Repr()
+_QUOTED.maxstring = _QUOTED.maxother = _QUOTED.maxlong = NAME
 
 
 class SchemaError(ValueError):
@@ -103,7 +110,7 @@ class Problem(_Marked):
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Problem:
         record = dict(record)
-        where = f"problem {record.get('id', '?')!r}"
+        where = f"problem {quoted(record.get('id', '?'))}"
         if record.get("id") is None:
             raise SchemaError('a problem needs an "id"')
         record["id"] = str(record["id"])
@@ -118,7 +125,8 @@ class Problem(_Marked):
         tests = [_test(t, where, n) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
-            raise SchemaError(f"{where}: compare must be a table such as {{\"tolerance\": 1e-6}}, not {compare!r}")
+            example = '{"tolerance": 1e-6}'
+            raise SchemaError(f"{where}: compare must be a table such as {example}, not {quoted(compare)}")
         _known(Compare, compare, f"{where}: compare")
         problem = cls(**{**record, "tests": tests, "compare": Compare(**compare)})
         problem.check(where)
@@ -126,17 +134,17 @@ class Problem(_Marked):
 
     def check(self, where: str = "") -> None:
         """Raise SchemaError unless the problem can be judged."""
-        where = where or f"problem {self.id!r}"
+        where = where or f"problem {quoted(self.id)}"
         if self.kind not in KINDS:
-            raise SchemaError(f"{where}: kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
+            raise SchemaError(f"{where}: kind is {quoted(self.kind)}; it must be one of {', '.join(KINDS)}")
         if self.compare.policy is not None and self.compare.policy not in POLICIES:
             raise SchemaError(
-                f"{where}: compare.policy is {self.compare.policy!r}; it must be one of {', '.join(POLICIES)}"
+                f"{where}: compare.policy is {quoted(self.compare.policy)}; it must be one of {', '.join(POLICIES)}"
             )
         for name in ("time_limit_s", "memory_mb"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0 < value < 1e6):
-                raise SchemaError(f"{where}: {name} is {value!r}; it must be a positive number")
+                raise SchemaError(f"{where}: {name} is {quoted(value)}; it must be a positive number")
         if self.kind == "assert":
             if not self.asserts:
                 raise SchemaError(f'{where}: kind is "assert" but "asserts" is empty')
@@ -188,13 +196,12 @@ class Solution:
     def from_dict(cls, record: dict[str, Any]) -> Solution:
         # Further fields (the model's name, a seed, a score) are the user's own and are not looked at.
         if record.get("problem_id") is None:
-            close = difflib.get_close_matches("problem_id", list(record), n=1)
-            raise SchemaError(f'a solution needs a "problem_id"{f"; it has {close[0]!r}" if close else ""}')
+            raise SchemaError(f'a solution needs a "problem_id"{nearest("problem_id", record)}')
         given = [k for k in ("code", "completion") if record.get(k) is not None]
         if len(given) != 1:
             raise SchemaError(
                 'a solution needs exactly one of "code" and "completion"; it has '
-                + (" and ".join(given) or ", ".join(map(repr, record)))
+                + (" and ".join(given) or quoted(list(record)))
             )
         if not isinstance(record[given[0]], str):
             raise SchemaError(f'"{given[0]}" must be text, not {type(record[given[0]]).__name__}')
@@ -268,14 +275,23 @@ def language_named(name: str | None) -> str:
     if name is None or name == "":
         return "python"
     if not isinstance(name, str) or name.lower() not in LANGUAGES:
-        raise SchemaError(f"language is {name!r}; programs in python and cpp can be judged")
+        raise SchemaError(f"language is {quoted(name)}; programs in python and cpp can be judged")
     return LANGUAGES[name.lower()]
 
 
-def nearest(word: str, known: Any) -> str:
-    """`; did you mean 'x'?` for the known name closest to `word`, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name closest to `word`, or nothing.
+
+    Only names are looked at: difflib takes the product of two lengths, and either side may be foreign text.
+    """
+    names = [name for name in itertools.islice(known, NAMES) if len(name) <= NAME]
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) if len(word) <= NAME else []
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def quoted(value: Any) -> str:
+    """A foreign value as Python writes it, cut in the middle where it is long: a message must not hold megabytes."""
+    return _QUOTED.repr(value)
 
 
 def _digest(count: int, parts: tuple[Any, ...]) -> str:
@@ -302,7 +318,7 @@ def _known(cls: Any, record: dict[str, Any], where: str) -> None:
     for key in record:
         if key not in names:
             hint = nearest(key, names) or f"; known are {', '.join(names)}"
-            raise SchemaError(f"{where}: unknown field {key!r}{hint}")
+            raise SchemaError(f"{where}: unknown field {quoted(key)}{hint}")
 
 
 def _json(text: str, where: str, name: str) -> Any:

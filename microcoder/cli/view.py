@@ -10,7 +10,7 @@ import click
 
 from ..hosts import LOOPBACK
 from . import Refused
-from .listening import listen
+from .listening import check_tokens, listen
 
 
 @click.command("view")
@@ -28,6 +28,7 @@ def command(
 
     PATH is a run, or a folder of them; runs where not given. Nothing is written to it.
     """
+    check_tokens([] if token is None else [token])
     if not path.is_dir():
         raise Refused(f"there is no folder {path}; begin a run with `microcoder train demo`, or name where runs are")
     try:
