@@ -23,6 +23,10 @@ from microcoder.dashboard.library import Library, Missing
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 QUICK_S = 10.0
 WIDE = b"[" * 100_000
+ASKED = (
+    "run?run=a", "metrics?run=a", "remarks?run=a", "steps?run=a", "step?run=a&step=2", "find?run=a&kind=worst",
+    "find?run=a&kind=hacks",
+)  # fmt: skip
 
 
 def asked(root):
@@ -56,8 +60,8 @@ def test_a_link_out_of_a_run_is_neither_served_nor_exported(tmp_path, file, hard
         (path / file).symlink_to(os.path.relpath(key, (path / file).parent))
     for root in (path, tmp_path / "runs"):
         client = asked(root)
-        texts = [client.get(f"/api/{what}").text for what in ("list", "run?run=a", "metrics?run=a", "step?run=a&step=1")]
-        assert all(SECRET not in text for text in texts)
+        for question in ("list", "run?run=a", "metrics?run=a", "step?run=a&step=1"):
+            assert SECRET not in client.get(f"/api/{question}").text
         assert SECRET not in exported(root, tmp_path)
         assert [run["name"] for run in client.get("/api/list").json()["runs"]] in (["a"], ["a", "b"])
 
@@ -126,8 +130,7 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path, monkeypatch, make, 
     monkeypatch.chdir((path / file).parent)  # the name of a socket is short
     make((path / file).relative_to((path / file).parent) if make is door else path / file)
     client, start = asked(tmp_path / "r"), time.monotonic()
-    for question in ("run?run=a", "metrics?run=a", "remarks?run=a", "steps?run=a", "step?run=a&step=2",
-                     "find?run=a&kind=worst", "find?run=a&kind=hacks", "visits?run=a&problem=p0"):  # fmt: skip
+    for question in (*ASKED, "visits?run=a&problem=p0"):
         assert client.get(f"/api/{question}").status_code in (200, 404), question
     runs = {run["name"]: run for run in client.get("/api/list").json()["runs"]}
     assert (runs["b"]["step"], runs["b"]["faults"]) == (2, [])
@@ -157,7 +160,7 @@ BAD = {
     "step-beyond-floats": ("metrics.jsonl", b'{"step": 1' + b"0" * 400 + b"}\n"),
     "words-for-numbers": ("metrics.jsonl", b'{"step": 1, "reward": "x", "step_s": [], "diversity": {}}\n' * 50),
     "index": ("rollouts/index.jsonl", b'{"step": 2, "accuracy": []}\n{"step": []}\n[]\n' + b"[" * (64 << 20)),
-    "groups": ("rollouts/groups.jsonl", b'{"step":2,"size":SIZE,"groups":[["p",1,"x",0,0,[],0]]}\n' + b"a" * (64 << 20)),
+    "groups": ("rollouts/groups.jsonl", b'{"step":2,"size":SIZE,"groups":[["p",1,"x",0,0,[],0]]}\n' + WIDE * 600),
 }
 
 
@@ -172,8 +175,7 @@ def test_a_bad_run_is_read_in_bounded_time_and_memory_and_the_others_are_shown(t
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     runs = {run["name"]: run for run in client.get("/api/list").json()["runs"]}
     assert (runs["b"]["step"], runs["b"]["faults"]) == (2, [])
-    for question in ("run?run=a", "metrics?run=a", "remarks?run=a", "steps?run=a", "step?run=a&step=2",
-                     "find?run=a&kind=worst", "find?run=a&kind=lost", "find?run=a&kind=hacks", "compare?a=a&b=b"):  # fmt: skip
+    for question in (*ASKED, "find?run=a&kind=lost", "compare?a=a&b=b"):
         assert client.get(f"/api/{question}").status_code in (200, 404), question
     assert time.monotonic() - start < QUICK_S
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 << 10

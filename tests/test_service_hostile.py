@@ -1,4 +1,4 @@
-"""The service under clients that mean harm: real sockets, most of them without a token. Others are served all the while."""
+"""The service under clients that mean harm: real sockets, many without a token. Others are served all the while."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from ..hosts import LOOPBACK
 from . import Refused
 from .listening import check_tokens, listen
 from .settings import Setting, WithSettings, complete_setting
+from .shown import echo
 
 TOKEN = "MICROCODER_TOKEN"
 
@@ -85,9 +86,9 @@ def command(
         most = Most(max_seconds, max_memory_mb, max_output_mb, max_tests)
         rooms = (queue, per_client or max(1, queue // 2), queue_mb, connections, max_mb)
         server = app(judge, own, tokens, host, *rooms, most)
-        click.echo(f"judge.on={address}  ({judge.workers} workers, {judge.sandbox} sandbox; Ctrl-C ends it)")
+        echo(f"judge.on={address}  ({judge.workers} workers, {judge.sandbox} sandbox; Ctrl-C ends it)")
         for token in tokens:
-            click.echo(f"{TOKEN}={token}")
+            echo(f"{TOKEN}={token}")
         return serve(server, listener)
     finally:
         judge.close(cancel=True)

@@ -11,6 +11,7 @@ import click
 from ..hosts import LOOPBACK
 from . import Refused
 from .listening import check_tokens, listen
+from .shown import echo
 
 
 @click.command("view")
@@ -37,16 +38,16 @@ def command(
         raise Refused(f"{error.name} is needed to look at runs: pip install 'microcoder[view]'") from None
     if target is not None:
         try:
-            click.echo(export(path, target, export_mb))
+            echo(export(path, target, export_mb))
         except OSError as error:
             raise Refused(f"cannot write {target}: {error.strerror}") from None
-        click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
+        echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
         return
     if token is None and host not in LOOPBACK:
         token = secrets.token_urlsafe(24)
     listener, address = listen(host, port)
     address += f"/?token={token}" if token else "/"
-    click.echo(f"{path}: {address}  (Ctrl-C ends it)")
+    echo(f"{path}: {address}  (Ctrl-C ends it)")
     if opens:
         webbrowser.open(address)
     serve(app(path, token, host), listener)
