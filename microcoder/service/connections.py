@@ -88,6 +88,7 @@ class Connection(HttpToolsProtocol):
         self.head: int | None = None  # bytes of the head that is coming; None: none is
         self.body_at: float | None = None  # when a body began to come
         self.headers_bytes = self.wrapping = self.body = self.ignored = 0
+        self.began = False  # a message, with the piece that is being read
         self.unsent, self.unsent_since = 0, 0.0
         self.why: tuple[int, str] | None = None
 
@@ -109,11 +110,12 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
-        head, body = self.head, self.body
+        head, body, self.began = self.head, self.body, False
         super().data_received(data)
+        if self.began:
+            return  # what of the piece belongs to the message is not known, and it is not much
         if self.head is not None:
-            if head is not None:  # it began in an earlier piece
-                self.head += len(data)
+            self.head += len(data)
             if self.head > HEAD:
                 self._refuse(431, f"the head of a request may have {HEAD >> 10} KiB")
         elif self.body_at is not None and head is None:
@@ -128,7 +130,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         if len(self.pipeline) >= PIPELINE:
             self._stop(400, f"at most {PIPELINE} requests may wait for an answer on a connection")
-        self.since, self.head, self.body_at = time.monotonic(), 0, None
+        self.since, self.head, self.body_at, self.began = time.monotonic(), 0, None, True
         self.headers_bytes = self.wrapping = self.body = self.ignored = 0
 
     def on_url(self, url: bytes) -> None:

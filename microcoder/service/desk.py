@@ -135,7 +135,7 @@ class Desk:
         if not job.answer.done() and job.future is not None and not job.future.cancelled():
             answer = job.future.result()
             self.metrics.answered(answer, time.monotonic() - job.taken)
-            job.size = weight(answer)
+            job.size = 2 * weight(answer)  # itself, and the line that it becomes
             self.room.answered(job.client, job.size)
             job.answer.set_result(answer)
         else:

@@ -14,6 +14,7 @@ from ..schema import Problem, Solution, Verdict
 from .asking import Refused
 
 SOON = 1  # seconds to wait before asking again: room becomes free all the time
+LITTLE = 1 << 18  # bytes, which a client may have however much others do
 EACH = 400  # bytes, about, that go with a test or with its verdict
 
 
@@ -28,14 +29,14 @@ class Room:
     def total(self) -> int:
         return self.taken.total() + self.unread.total()
 
-    def take(self, client: str, size: int) -> None:
+    def take(self, client: str, size: int, busy: int = 429) -> None:
         """Refused where there is no room. A client that has nothing here may have one request of any size."""
         held = self.taken[client] + self.unread[client]
         if held and held + size > self.per_client:
             words = f"{held >> 20} MB of yours are here, of {self.per_client >> 20} that a client may have"
-            raise Refused(429, f"{words}; wait for answers and read them (--queue-mb)", SOON)
-        if self.total + size > self.most and self.total > held:
-            raise Refused(429, f"{self.total >> 20} MB are held, of {self.most >> 20} that may be (--queue-mb)", SOON)
+            raise Refused(busy, f"{words}; wait for answers and read them (--queue-mb)", SOON)
+        if self.total + size > self.most and self.total > held and held + size > LITTLE:
+            raise Refused(busy, f"{self.total >> 20} MB are held, of {self.most >> 20} that may be (--queue-mb)", SOON)
         self.taken[client] += size
 
     def give(self, client: str, size: int) -> None:

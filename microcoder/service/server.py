@@ -77,7 +77,9 @@ def _judging(found: FastAPI, service: Service) -> None:
         return Answers(service.desk, jobs, Verdict.to_dict, NDJSON)
 
     @found.put(
-        "/v1/problems/{key}", openapi_extra=body("Problem"), responses=answers("application/json", {}, 400, 413, 422)
+        "/v1/problems/{key}",
+        openapi_extra=body("Problem"),
+        responses=answers("application/json", {}, 400, 413, 422, 429),
     )
     async def put(request: Request, key: str) -> Response:
         """Send a problem, to name it by its key in what follows: the SHA-256 of these bytes."""
@@ -109,7 +111,7 @@ def _fusion(found: FastAPI, service: Service) -> None:
     @found.post("/run_code", openapi_extra=body("RunCode"), responses=answers("application/json", {}, *busy))
     async def run_code(request: Request) -> Response:
         """Run a program, as SandboxFusion does."""
-        async with service.asked(request, reading.run_code) as asked:
+        async with service.asked(request, reading.run_code, 504) as asked:
             if isinstance(asked, str):
                 return JSONResponse(fusion.failed(asked))
             code, language, stdin, limits = asked
@@ -125,7 +127,7 @@ def _fusion(found: FastAPI, service: Service) -> None:
     @found.post("/submit", openapi_extra=body("Submit"), responses=answers("application/json", {}, *busy))
     async def submit(request: Request) -> Response:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
-        async with service.asked(request, reading.submit) as (ident, problem, solution, settings):
+        async with service.asked(request, reading.submit, 504) as (ident, problem, solution, settings):
             jobs = await service.take_patiently(request, service.submitted(problem, solution, settings))
 
         def write(answer: Verdict) -> dict[str, Any]:

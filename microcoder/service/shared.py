@@ -38,15 +38,20 @@ class Service:
         self.doors = Doors(connections, judge.workers, most_bytes)
 
     @contextlib.asynccontextmanager
-    async def asked(self, request: Request, question: Callable[[bytes, Settings, Most], Any]) -> AsyncIterator[Any]:
-        """What the request's body asks. Within, its bytes count as the client's; after that only what was taken."""
+    async def asked(
+        self, request: Request, question: Callable[[bytes, Settings, Most], Any], busy: int = 429
+    ) -> AsyncIterator[Any]:
+        """What the request's body asks. Within, its bytes count as the client's; after that only what was taken.
+
+        `busy`: the status where there is no room for it.
+        """
         client, size = request.scope["microcoder.client"], 0
         parts: list[bytes] = []
         if int(request.headers.get("content-length", "0")) > self.most_bytes:
             raise self._too_large()
         try:
             async for part in request.stream():
-                self.room.take(client, len(part))
+                self.room.take(client, len(part), busy)
                 parts.append(part)
                 size += len(part)
                 if size > self.most_bytes:
