@@ -28,7 +28,7 @@ print([path for path in sys.path if path.endswith("-packages") and not os.path.i
 class Request(NamedTuple):
     """Judge `solution`. A problem can be large and has many solutions: it is sent once, and named by key after that."""
 
-    key: int
+    key: str
     problem: Problem | None  # None: sent before
     forget: bool  # drop all problems sent before
     solution: Solution
@@ -69,7 +69,7 @@ def main(fd: int, parent: int) -> None:
         send(sock, error)
         return
     send(sock, examiner.settings.layer)
-    known: dict[int, Problem] = {}
+    known: dict[str, Problem] = {}
     try:
         while True:
             request: Request | Program = receive(sock)
