@@ -24,6 +24,7 @@ from . import kernel, template, values
 
 # Generous like LiveCodeBench's runner: a solution should not fail for want of a line at its top.
 RECURSION_LIMIT = 50_000
+OUR_FRAMES = 20  # of zygote, box and this file: there are about ten
 REPORT = 3  # descriptor: what went wrong, for the message only
 RESULT = 4  # descriptor: the returned value
 INPUT = 5  # descriptor: the arguments
@@ -42,6 +43,7 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
     for known in [n for n in sys.modules if n.partition(".")[0] == "microcoder"]:
         del sys.modules[known]
     sys.argv = [NAME]
+    _allow_for_our_frames()
     sys.setrecursionlimit(RECURSION_LIMIT)
     open_streams()
     modules = {"stdin": types.ModuleType("__main__"), "function": types.ModuleType("solution")}
@@ -50,6 +52,16 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
         module.__dict__["__builtins__"] = builtins if module.__name__ == "__main__" else vars(builtins)
     modules["function"].__dict__.update(names)
     return modules
+
+
+def _allow_for_our_frames() -> None:
+    """A program that sets the recursion limit to just what it needs does not know of the frames below it."""
+    get, set_ = sys.getrecursionlimit, sys.setrecursionlimit
+
+    def setrecursionlimit(limit: int, /) -> None:
+        set_(limit + OUR_FRAMES if limit > 0 else limit)
+
+    sys.setrecursionlimit, sys.getrecursionlimit = setrecursionlimit, lambda: get() - OUR_FRAMES
 
 
 def import_ahead(names: list[str], module: types.ModuleType, everything: bool) -> None:
@@ -73,7 +85,7 @@ def give_source(module: types.ModuleType, source: str, folder: str) -> bytes:
     """Tell a program where it stands (__file__, inspect.getsource); what that file must hold, if it is to be read."""
     module.__file__ = os.path.join(folder, NAME)
     module.__dict__["__loader__"] = types.SimpleNamespace(get_source=lambda name: source)
-    reads = "__file__" in source or "argv" in source
+    reads = any(word in source for word in ("__file__", "argv", "numba"))  # numba's cache looks for it
     return source.encode("utf-8", "surrogatepass") if reads else b""
 
 
