@@ -4,6 +4,7 @@ A file holds `[problems.NAME]` (the fields of a Problem without its id) and `[[c
 holds it inline, and gives the program as `code`, as `completion`, as `prints` (the program writes this text) or as
 `returns` (the function returns this expression). Where the text would be long, `code_expr`, `input_expr` and
 `output_expr` are Python expressions for it. `strategy`, `message` (a part of it) and `inside` are checked where given.
+A case with `needs` is skipped where one of these packages is missing.
 """
 
 import sys
@@ -11,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from microcoder.schema import KINDS, POLICIES, VERDICTS
 
 FOLDER = Path(__file__).parent / "cases"
 PROGRAMS = {"code", "code_expr", "completion", "prints", "returns"}
-CLAIMS = {"name", "problem", "verdict", "strategy", "policy", "message", "inside", "newest_python"}
+CLAIMS = {"name", "problem", "verdict", "strategy", "policy", "message", "inside", "newest_python", "needs"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Case:
     message: str = ""
     inside: bool | None = None
     newest_python: str = ""  # the case does not hold in later versions
+    needs: tuple[str, ...] = ()  # packages
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -90,6 +93,8 @@ def verdicts(request: pytest.FixtureRequest) -> dict[str, "Future[Verdict]"]:
 def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
     if case.newest_python and sys.version_info[:2] > tuple(map(int, case.newest_python.split("."))):
         pytest.skip(f"holds up to Python {case.newest_python}")
+    for package in case.needs:
+        pytest.importorskip(package)
     given = verdicts[case.name].result()
     assert given.verdict == case.verdict, given.message
     if case.strategy is not None:
@@ -100,7 +105,8 @@ def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
 
 
 def test_reuse_gives_the_same_verdicts() -> None:
-    cases = [case for case in CASES if case.policy == "robust" and not case.newest_python]
+    known = [case for case in CASES if all(find_spec(package) for package in case.needs)]
+    cases = [case for case in known if case.policy == "robust" and not case.newest_python]
     with Judge(reuse=True) as judge:
         futures = [judge.submit(case.problem, **case.program) for case in cases]
         given = {case.name: future.result().verdict for case, future in zip(cases, futures, strict=True)}
