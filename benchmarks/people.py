@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, metavar="FOLDER")
     parser.add_argument("--icpc", type=Path, metavar="FOLDER")
     parser.add_argument("--source", nargs="*", metavar="NAME", help="only sources whose names begin so")
-    parser.add_argument("--tests", type=int, default=10, help="of a package's or EvalPlus's many tests, the first so many")
+    parser.add_argument("--tests", type=int, default=10, help="so many of a package's or of EvalPlus's")
     parser.add_argument("--cpp", action="store_true", help="submissions in C++ too")
     parser.add_argument("--plain", type=Path, metavar="FILE", help="remember here what plain Python said")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -149,8 +149,12 @@ def in_plain_python(program: Program) -> str:
 
 
 def run(command: list[str], given: bytes, folder: str) -> bytes | str:
-    """What a program writes, or how it failed. Input and output are files, as with `<` and `>`; each run has its own folder."""
-    with tempfile.TemporaryDirectory(dir=folder) as own, tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out:
+    """What a program writes, or how it failed. Input and output are files, as with `<` and `>`, its folder is empty."""
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as own,
+        tempfile.TemporaryFile() as source,
+        tempfile.TemporaryFile() as out,
+    ):
         source.write(given)
         source.seek(0)
         try:
