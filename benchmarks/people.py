@@ -32,6 +32,7 @@ from microcoder.judge.compare import compare_text
 
 SECONDS = 60.0  # for a test in plain Python, for a program that holds its tests, and of CPU in the judge
 MEMORY_MB = 2048
+RERUNS = 8  # of a program that is refused: one that is right with some hash seeds only leans on the order of sets
 
 
 def main() -> int:
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument("--plain", type=Path, metavar="FILE", help="remember here what plain Python said")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
+    sys.set_int_max_str_digits(0)  # some tests hold long numbers
     layers = working_layers()
     known = json.loads(args.plain.read_text()) if args.plain and args.plain.exists() else {}
     figures: dict[str, Any] = {}
@@ -98,27 +100,29 @@ def digest(program: Program) -> str:
 
 def measure(name: str, programs: list[Program], faults: list[str], layers: list[str]) -> dict[str, Any]:
     start = time.monotonic()
-    right = [program for program, fault in zip(programs, faults, strict=True) if not fault]
     wrong = {p.problem.id: fault for p, fault in zip(programs, faults, strict=True) if fault}
+    right = {p.problem.id: p for p in programs if p.problem.id not in wrong}
+    assert len(right) + len(wrong) == len(programs), "two programs have the same name"
     refused: dict[str, dict[str, str]] = {}
-    inside = 0
     for layer in layers:
         refused[layer] = {}
         with Judge(sandbox=layer, time_limit_s=SECONDS, memory_mb=MEMORY_MB) as judge:
-            pairs = ((p.problem, Solution(p.problem.id, code=p.code, language=p.language)) for p in right)
+            pairs = ((p.problem, Solution(i, code=p.code, language=p.language)) for i, p in right.items())
             for solution, verdict in judge.map(pairs):
-                inside += verdict.inside
                 if not verdict.accepted:
                     refused[layer][solution.problem_id] = f"{verdict.verdict}: {verdict.message[:200]}"
+    for ident in {ident for found in refused.values() for ident in found}:
+        if fault := next(filter(None, (in_plain_python(right[ident]) for _ in range(RERUNS))), ""):
+            wrong[ident] = f"right at times, and at times not: {fault}"
+            for found in refused.values():
+                found.pop(ident, None)
     wall = time.monotonic() - start
-    print(f"{name}: {len(programs)} programs, {len(right)} right in plain Python, {wall:.0f} s", flush=True)
+    count = len(programs) - len(wrong)
+    print(f"{name}: {len(programs)} programs, {count} right in plain Python, {wall:.0f} s", flush=True)
     for layer, found in refused.items():
         for ident, why in found.items():
             print(f"  {layer} refuses {ident}: {why}", flush=True)
-    return {
-        "programs": len(programs), "right": len(right), "not_right": wrong, "refused": refused,
-        "inside": inside // max(len(layers), 1), "wall_s": round(wall),
-    }  # fmt: skip
+    return {"programs": len(programs), "right": count, "not_right": wrong, "refused": refused, "wall_s": round(wall)}
 
 
 def in_plain_python(program: Program) -> str:

@@ -130,14 +130,14 @@ def graded(data: Path, most: int) -> Iterator[Program]:
 
 def packages(folder: Path, most: int, cpp: bool) -> Iterator[Program]:
     """Accepted submissions of ICPC packages, with the first tests of each; the limits are ours, not the contest's."""
-    for record in icpc.read(folder):
+    for place, record in enumerate(icpc.read(folder)):
         if not isinstance(record, Record) or not record.problem.tests:
             continue
         tests = [Test(t.input, t.output) for t in record.problem.tests[:most]]
         for number, found in enumerate(record.problem.solutions):
             language = {"python": "python", "c++": "cpp", "cpp": "cpp"}.get(found["language"], "")
             if found["verdict"] == ACCEPTED and language and (cpp or language == "python"):
-                ident = f"{record.problem.id} #{number} ({language})"
+                ident = f"{record.problem.id} ({place}.{number}, {language})"
                 problem = replace(record.problem, id=ident, tests=tests, time_limit_s=None, memory_mb=None)
                 yield Program(problem, found["code"], language=language)
 
