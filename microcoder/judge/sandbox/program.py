@@ -7,6 +7,7 @@ status, and both are judged outside.
 `prepare` runs once in the zygote: whatever a test process need not do itself, it does not pay for.
 """
 
+import _io
 import _thread
 import atexit
 import builtins
@@ -151,6 +152,10 @@ def _destroy() -> None:
     gc.collect()  # what stays is in another order afterwards, in which a writer is finished before its file
     del sys.modules["__main__"]
     gc.collect()
+    left = gc.get_objects()  # what other modules hold; those of the judge are frozen and not among them
+    for kind in (_io.TextIOWrapper, _io.BufferedWriter):
+        for writer in (thing for thing in left if type(thing) is kind):
+            _flush(writer)
     kernel.libc.fflush(None)  # what C functions have printed
 
 
