@@ -155,7 +155,10 @@ def _destroy() -> None:
     left = gc.get_objects()  # what other modules hold; those of the judge are frozen and not among them
     for kind in (_io.TextIOWrapper, _io.BufferedWriter):
         for writer in (thing for thing in left if type(thing) is kind):
-            _flush(writer)
+            try:
+                _flush(writer)
+            except OSError:  # its file is gone
+                pass
     kernel.libc.fflush(None)  # what C functions have printed
 
 
