@@ -127,7 +127,8 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
         args, kwargs = [values.decode(a) for a in args], {k: values.decode(v) for k, v in kwargs.items()}
     notes = getattr(function, "__annotations__", {})
     plain = getattr(function, "__func__", function)
-    if any("Node" in str(note) for note in notes.values()) and hasattr(plain, "__code__"):
+    nodes = any("Node" in str(note) for note in notes.values())
+    if nodes and hasattr(plain, "__code__"):
         order = plain.__code__.co_varnames[int(plain is not function) :]
         args = [_as_node(a, notes.get(name), scope) for a, name in zip_longest(args, order[: len(args)])]
         kwargs = {k: _as_node(v, notes.get(k), scope) for k, v in kwargs.items()}
@@ -135,9 +136,9 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
     if "Node" in str(notes.get("return")):
         result = _empty_as_list(result)
     answer = {"r": values.encode(result)}
-    if result is None and notes.get("return", 0) in (None, "None") and (args or kwargs):
-        # LeetCode's functions that change their argument and return nothing: the argument is the answer.
-        answer["m"] = values.encode((args or list(kwargs.values()))[0])
+    if "changed" in task and (args or kwargs):  # the problem may take the changed argument for the answer
+        changed = (args or list(kwargs.values()))[0]
+        answer["m"] = values.encode(_empty_as_list(changed) if nodes else changed)
     return answer
 
 
@@ -150,8 +151,11 @@ def _empty_as_list(result: Any) -> Any:
 
 def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
     if task.get("alias"):
-        scope[task["alias"]] = find(scope, entry)
-    scope.update({name: values.decode(value) for name, value in task.get("given", {}).items()})
+        scope[task["alias"]] = find(scope, task.get("entry") or entry)
+    scope.update({name: values.decode(value, real=True) for name, value in task.get("given", {}).items()})
+    if task["expr"] == values.RECORDS:
+        scope[values.RECORDS] = []
+        scope["_record"] = values.recorder(scope[values.RECORDS])
     try:
         exec(compile(task["before"], "<tests>", "exec"), scope)
     except AssertionError as error:
