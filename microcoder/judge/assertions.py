@@ -6,8 +6,8 @@ import ast
 import copy
 from dataclasses import dataclass, field
 
-from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, NotSeparable, Statements, Step
-from .syntax import IMPORTS, SCOPES, assign, bound, is_literal, item, loaded, name, replaced, source
+from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, Line, NotSeparable, Statements, Step, constants
+from .syntax import SCOPES, assign, bound, is_literal, item, loaded, name, replaced, source
 
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "in": "contains", "not in": "lacks"}
 _OPERATORS = {
@@ -104,9 +104,9 @@ class Assertions(Statements):
     def lent(self) -> set[str]:
         """Names that may share something with what was handed to the candidate: `row` after `row = grid[0]; f(grid)`."""
         out = self.shared | self.parts_lent
-        for statement in [*self.outside[::-1], *self.outside]:
-            names = (bound(statement) | loaded(statement)) & self.variables
-            if names & out and not isinstance(statement, IMPORTS):
+        for line in [*self.outside[::-1], *self.outside]:
+            names = (line.binds | line.uses) & self.variables
+            if names & out and not line.imports:
                 out |= names
         return out
 
@@ -211,7 +211,8 @@ class Assertions(Statements):
     # Probes
 
     def inside(self, body: list[ast.stmt], text: str = "the tests as a whole") -> Probe:
-        return Probe("inside", source([*self.everything, *body]), "True", alias=self.alias, entry=self.entry, text=text)
+        lines = "\n".join([*self.everything, source(body)])
+        return Probe("inside", lines, "True", alias=self.alias, entry=self.entry, text=text)
 
     def probe(
         self, op: str, ask: ast.expr, whole: ast.expr, expected: ast.expr | None = None, made: ast.expr | None = None,
@@ -222,7 +223,7 @@ class Assertions(Statements):
         steps = self.needed(asked)
         text = ast.unparse(whole)
         probe = Probe(
-            op, source(step.statement for step in steps), ast.unparse(asked), alias=self.alias, entry=self.entry,
+            op, "\n".join(step.line.text for step in steps), ast.unparse(asked), alias=self.alias, entry=self.entry,
             text=text, tolerance=tolerance or {}, again=again,
         )  # fmt: skip
         outside: set[str] = set()
@@ -234,22 +235,26 @@ class Assertions(Statements):
             if not is_literal(expected):
                 probe.fact = self.fact(expected)[1]
         if made is not None:
-            probe.outside = source(leading)
+            probe.outside = "\n".join(line.text for line in leading)
             if op == "rest":
                 probe.expected = ast.unparse(made)
             else:
                 probe.made = ast.unparse(made)
-        names = outside | {n for s in leading if not isinstance(s, IMPORTS) for n in bound(s)}
-        probe.tells = any(step.tells or (step.copied and _makes(step) & names) for step in steps)
+        names = outside.union(*(line.binds for line in leading if not line.imports))
+        both = op == "pair" or (op == "rest" and len(getattr(ask, "elts", ())) > 1)
+        said = constants(expected) if expected is not None else set()
+        probe.tells = any(
+            step.tells or (both and step.stores) or (step.copied and _holds(step.line, names, said)) for step in steps
+        )
         for step in steps:
             probe.given |= step.given
         probe.given |= hand.given
         if op in ("pair", "contains", "lacks") or again or self.looks_at_objects(whole):
-            probe.whole = f"{source(self.everything)}\nassert {text}"
+            probe.whole = "\n".join([*self.everything, f"assert {text}"])
         if loaded(asked) & self.variables and any(isinstance(n, ast.Call) for n in ast.walk(asked)):
             # it may have changed what a later assert looks at
-            self.steps.append(Step(ast.Expr(asked), hand.given))
-            self.everything.append(ast.Expr(ask))
+            self.steps.append(Step(Line(ast.Expr(asked)), hand.given))
+            self.everything.append(ast.unparse(ask))
         return probe
 
     def looks_at_objects(self, test: ast.expr) -> bool:
@@ -264,8 +269,9 @@ class Assertions(Statements):
         return False
 
 
-def _makes(step: Step) -> set[str]:
-    return set() if isinstance(step.statement, IMPORTS) else bound(step.statement)
+def _holds(line: Line, names: set[str], said: set[object]) -> bool:
+    """Whether a line of ours may hold what is expected: it binds what that is made of, or has the same constants."""
+    return not line.imports and bool(line.binds & names or constants(line.statement) & said)
 
 
 class _Questions(ast.NodeTransformer):

@@ -83,7 +83,7 @@ class Reader(Assertions):
                 self.splice(function, ast.Call(name(ident), [], []))
         if self.loose:
             done = self.probe("runs", ast.Constant(None), ast.Constant("it ends without an exception"))
-            done.before = source(step.statement for step in self.steps)
+            done.before = "\n".join(step.line.text for step in self.steps)
             for step in self.steps:
                 done.given |= step.given
             self.out.append(done)
@@ -92,8 +92,9 @@ class Reader(Assertions):
     def read(self, body: list[ast.stmt]) -> None:
         for statement in body:
             if isinstance(statement, ast.Assert):
-                self.out += self.assertion(statement.test)
-                self.loose = False
+                found = self.assertion(statement.test)
+                self.loose &= not found
+                self.out += found
             elif isinstance(statement, ast.FunctionDef) and has_assert(statement):
                 self.define(statement)
             elif isinstance(statement, ast.ClassDef) and has_assert(statement):
@@ -127,7 +128,7 @@ class Reader(Assertions):
             self.note(function)
         else:
             self.functions[function.name] = function
-            self.everything.append(function)
+            self.everything.append(source([function]))
 
     def call_of(self, statement: ast.AST) -> ast.Call | None:
         match statement:
@@ -183,7 +184,7 @@ class Reader(Assertions):
             pass
         self.__dict__.update(before)
         self.out.append(self.inside([statement], ast.unparse(statement)))
-        self.everything.append(statement)
+        self.everything.append(source([statement]))
         self.step(statement, tells=True)
         self.variables |= bound(statement)
         self.ours -= bound(statement)
@@ -214,7 +215,7 @@ class Reader(Assertions):
         names = f"[c.__name__ for e in [{ast.unparse(handler.type)}] for c in (e if isinstance(e, tuple) else [e])]"
         caught = ast.parse(names, mode="eval").body
         self.out.append(self.probe("raises", name(raised), ast.Constant(ast.unparse(statement)), caught))
-        self.everything.append(statement)
+        self.everything.append(source([statement]))
         for inner in handler.body:
             if isinstance(inner, ast.Assert):
                 test = _Message(handler.name or "", item(raised, 1)).visit(copy.deepcopy(inner.test))

@@ -116,9 +116,9 @@ def _function(
     def judge(output: bytes, helpers: Helpers) -> Match:
         answer = values.answer(output)
         changed = answer_is == "argument" or (answer_is == "either" and answer["r"] is None)
-        got = values.natural(answer["m"] if changed and "m" in answer else answer["r"])
+        got = answer["m"] if changed and "m" in answer else answer["r"]
         if problem.compare.checker:
-            return helpers.check(given, got, expected)
+            return helpers.check(given, values.natural(got), expected)
         return compare_value(got, expected, policy, problem.compare, from_json=True)
 
     return Check(data, judge)

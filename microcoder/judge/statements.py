@@ -30,6 +30,10 @@ _CONVERTERS = set(
     "list tuple set frozenset dict sorted len sum max min str int float round abs bool repr next iter reversed "
     "enumerate islice itertools.islice asyncio.run Counter collections.Counter bytes complex zip".split()
 )
+_EFFECTS = set(
+    "next pop popleft popitem append appendleft add remove update insert extend clear send setdefault read readline "
+    "random randint randrange choice choices sample shuffle uniform gauss seed rand randn integers".split()
+)
 _APPLY = {"map", "filter", "functools.reduce", "reduce"}
 
 
@@ -41,14 +45,24 @@ class Fact:
     text: str  # its value as JSON
 
 
+class Line:
+    """A statement, and what is asked of it again and again."""
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.statement = statement
+        self.binds, self.uses, self.text = bound(statement), loaded(statement), source([statement])
+        self.imports = isinstance(statement, IMPORTS)
+
+
 @dataclass(slots=True)
 class Step:
-    """A statement for the candidate's process."""
+    """A line for the candidate's process."""
 
-    statement: ast.stmt
+    line: Line
     given: dict[str, str] = field(default_factory=dict)  # name -> key of the fact that is its value
-    copied: bool = False  # a statement of ours as it stands, not its values
+    copied: bool = False  # a line of ours as it stands, not its values
     tells: bool = False  # it may hold what is expected
+    stores: bool = False  # it puts a value of ours where answers are: two answers that are compared may not be two
 
 
 class NotSeparable(Exception):
@@ -62,11 +76,12 @@ class Statements:
         self.theirs = set(theirs)
         self.objects: set[str] = set()  # of theirs: objects, whose methods are the candidate's
         self.variables: set[str] = set()  # bound by the tests
+        self.filled: set[str] = set()  # of theirs: containers of ours, with answers in them
         self.parts_lent: set[str] = set()  # variables a part of which was handed to the candidate
         self.meant: dict[str, ast.expr] = {}  # names that stand for an expression with their answers in it
-        self.outside: list[ast.stmt] = []
+        self.outside: list[Line] = []
         self.steps: list[Step] = []
-        self.everything: list[ast.stmt] = []  # as it was written: for what can only run inside
+        self.everything: list[str] = []  # as it was written: for what can only run inside
         self.evaluate, self.facts = evaluate, facts
         self.asked: dict[str, tuple[int, str]] = {}  # facts that are wanted: place in `outside`, expression
         self.fresh: Counter[str] = Counter()
@@ -97,6 +112,10 @@ class Statements:
 
     def fact(self, node: ast.expr) -> tuple[str, Fact | None]:
         """What is known of `node` at this place of the program; None if it is still to be found out."""
+        if _has_effects(node):  # it must happen once, and in its turn
+            kept = self.new_name("kept")
+            self._note(assign(kept, node))
+            node = name(kept)
         text = ast.unparse(node)
         key = f"{len(self.outside)}: {text}"
         if key not in self.facts:
@@ -110,9 +129,9 @@ class Statements:
             return False
         lines, at = [], 0
         for _, (place, text) in wanted:
-            lines += [source(self.outside[at:place]), f"_record(lambda: ({text}))"]
+            lines += [*(line.text for line in self.outside[at:place]), f"_record(lambda: ({text}))"]
             at = place
-        found = self.evaluate("\n".join(filter(None, lines)), RECORDS)
+        found = self.evaluate("\n".join(lines), RECORDS)
         if not isinstance(found, list) or len(found) != len(wanted):
             raise NotSeparable
         self.facts |= {key: Fact(*pair) for (key, _), pair in zip(wanted, found, strict=True)}
@@ -122,19 +141,20 @@ class Statements:
         """The value of an expression of ours, now."""
         if self.evaluate is None:
             raise NotSeparable
-        return self.evaluate(source(self.outside), ast.unparse(ast.fix_missing_locations(expression)))
+        before = "\n".join(line.text for line in self.outside)
+        return self.evaluate(before, ast.unparse(ast.fix_missing_locations(expression)))
 
     # Reading
 
     def note(self, statement: ast.stmt) -> None:
         for part in split(statement):
-            self.everything.append(part)
+            self.everything.append(source([part]))
             self._note(part)
 
     def _note(self, statement: ast.stmt) -> None:
         if "random" in loaded(statement) and not self.random:
             self.random = True  # it is run more than once, and must give the same each time
-            self.outside += ast.parse("import random\nrandom.seed(0)").body
+            self.outside += map(Line, ast.parse("import random\nrandom.seed(0)").body)
         names = {statement.name} if hasattr(statement, "name") else bound(statement)
         if isinstance(statement, ast.ImportFrom) and "*" in names:
             names = self._star(statement)
@@ -145,20 +165,31 @@ class Statements:
         if side == THEIRS and self._define(statement):
             return
         if side == OURS:
-            self.outside.append(statement)
+            self.outside.append(Line(statement))
         else:
             if side == SHARED:  # done on both sides; outside it may fail, for want of what the candidate did
                 guard = ast.ExceptHandler(name("Exception"), None, [ast.Pass()])
-                self.outside.append(ast.Try([statement], [guard], [], []))
+                self.outside.append(Line(ast.Try([statement], [guard], [], [])))
             self.step(statement, tells=None if side == THEIRS else False)
+        if side == THEIRS:
+            filled = _changed(statement) & self.shared  # results.append(f(x))
+            self.shared -= filled
+            self.theirs |= filled
+            self.filled |= filled
+            for step in self.steps:
+                step.stores |= bool(step.line.binds & filled) and not self._is_empty(step)
         self.variables |= names
-        for kind in (self.ours, self.shared, self.theirs, self.objects):
+        for kind in (self.ours, self.shared, self.theirs, self.objects, self.filled):
             kind -= names
         (self.ours, self.shared, self.theirs)[side].update(names)
         for ident in names:
             self.meant.pop(ident, None)
         if side == THEIRS:
             self._see_objects(statement)
+
+    def _is_empty(self, step: Step) -> bool:
+        found = [self.facts.get(key) for key in step.given.values()]
+        return all(fact is not None and fact.text in ("[]", '{"d": []}', '{"s": []}') for fact in found)
 
     def _star(self, statement: ast.stmt) -> set[str]:
         found = self.evaluate(source([statement]), "list(globals())") if self.evaluate else []
@@ -168,7 +199,7 @@ class Statements:
         match statement:
             case ast.Assign([ast.Name(ident)], value) if self.is_object(value):
                 self.objects.add(ident)
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)))) if ident in self.theirs:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)))) if ident in self.theirs - self.filled:
                 self.objects.add(ident)  # a call for its effect
 
     def _define(self, statement: ast.stmt) -> bool:
@@ -201,14 +232,13 @@ class Statements:
             self.steps.append(self._handed(assign(ident, self.meant.pop(ident)), tells=True))
         step = self._handed(statement, not self.clean_statement(statement) if tells is None else tells)
         self.steps.append(step)
-        changed = _changed(statement) & self.shared
-        self.shared -= changed
-        self.theirs |= changed
 
     def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
         hand = Hand(self)
         done = hand.visit(copy.deepcopy(statement))
-        return Step(done, hand.given, tells=tells)
+        places = getattr(statement, "targets", [])
+        stores = any(not isinstance(place, ast.Name) for place in places) and bool(hand.given or is_literal(done.value))
+        return Step(Line(done), hand.given, tells=tells, stores=stores)
 
     def share(self, ident: str) -> None:
         """Give the candidate's process its own copy of a variable of ours."""
@@ -217,45 +247,46 @@ class Statements:
             self.copy_statements({ident})
             return
         given = self.new_name("given")
-        self.steps.append(Step(assign(ident, name(given)), {given: key}))
+        self.steps.append(Step(Line(assign(ident, name(given))), {given: key}))
         self.ours.discard(ident)
         self.shared.add(ident)
 
     def copy_statements(self, wanted: set[str]) -> None:
         """The statements of ours that make these names, for the candidate's process."""
-        done = {id(step.statement) for step in self.steps}
-        for statement in self.slice(wanted & self.ours):
-            if id(statement) not in done:
-                self.steps.append(Step(statement, copied=True))
-            if not isinstance(statement, IMPORTS):
-                names = {statement.name} if hasattr(statement, "name") else bound(statement)
-                self.ours -= names & self.variables
-                self.shared |= names & self.variables
+        done = {id(step.line) for step in self.steps}
+        for line in self.slice(wanted & self.ours):
+            if id(line) not in done:
+                self.steps.append(Step(line, copied=True, stores=not line.imports))
+            if not line.imports:
+                names = ({line.statement.name} if hasattr(line.statement, "name") else line.binds) & self.variables
+                self.ours -= names
+                self.shared |= names
 
-    def slice(self, wanted: set[str]) -> list[ast.stmt]:
+    def slice(self, wanted: set[str]) -> list[Line]:
         """The statements outside, less those that the wanted names do not lead back to."""
         if self.random:
             return list(self.outside)
         kept, wanted = [], set(wanted)
-        for statement in reversed(self.outside):
-            if self._matters(bound(statement), loaded(statement), wanted, statement):
-                kept.append(statement)
-                wanted |= loaded(statement)
+        for line in reversed(self.outside):
+            if self._matters(line, wanted):
+                kept.append(line)
+                wanted |= line.uses
         return kept[::-1]
 
     def needed(self, ask: ast.expr) -> list[Step]:
         """The steps, less those that `ask` does not lead back to: other variables, and what is done with them."""
         kept, wanted = [], loaded(ask)
         for step in reversed(self.steps):
-            uses = loaded(step.statement)
-            if self._matters(bound(step.statement), uses, wanted, step.statement):
+            if self._matters(step.line, wanted):
                 kept.append(step)
-                wanted |= uses
+                wanted |= step.line.uses
         return kept[::-1]
 
-    def _matters(self, binds: set[str], uses: set[str], wanted: set[str], statement: ast.stmt) -> bool:
-        touched = binds | (uses & self.variables)
-        return not touched or bool(touched & wanted) or isinstance(statement, IMPORTS) and bool(binds & wanted)
+    def _matters(self, line: Line, wanted: set[str]) -> bool:
+        if line.binds & wanted:
+            return True
+        touched = line.uses & self.variables
+        return bool(touched & wanted) or not (touched or line.binds)
 
     # What may be asked of the candidate's process without telling it what is expected
 
@@ -305,8 +336,7 @@ class Statements:
         args = [*node.args, *(word.value for word in node.keywords)]
         called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
         if called in _CONVERTERS and root(node.func) in self.ours:
-            simple = ast.Lambda | ast.Constant | ast.Name
-            words = all(isinstance(w.value, simple) or self._clean(w.value, own, methods) for w in node.keywords)
+            words = all(_tells_nothing(w.value) or self._clean(w.value, own, methods) for w in node.keywords)
             rest = all(self._clean(a, own, methods) or isinstance(a, ast.Constant) for a in node.args[1:])
             return bool(node.args) and words and rest and self._clean(node.args[0], own, methods)
         if called in _APPLY and root(node.func) in self.ours and len(node.args) > 1:
@@ -341,12 +371,17 @@ class Statements:
         match statement:
             case ast.Assign(_, value) | ast.AugAssign(_, _, value) | ast.AnnAssign(_, _, ast.expr() as value):
                 return self.side(value) == OURS or self.clean(value) or self.side(value) == SHARED
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)), args, words)) if ident in self.ours | self.shared:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)), args, words)) if (
+                ident in self.ours | self.shared | self.filled
+            ):
                 return all(map(self.clean, [*args, *(word.value for word in words)]))  # results.append(f(x))
             case ast.Expr(value) | ast.Return(ast.expr() as value):
                 return self.clean(value, methods=isinstance(statement, ast.Expr)) or self.side(value) == SHARED
             case ast.For(target, loop, body, []):
                 return self._input(loop, set()) and all(map(self.clean_statement, body)) and _uses_all(target, body)
+            case ast.With(items, body):
+                ours = all(self.side(part.context_expr) != THEIRS for part in items)
+                return ours and all(map(self.clean_statement, body))
             case ast.FunctionDef(_, _, body, []):
                 return all(map(self.clean_statement, body)) and not has_default(statement)
             case ast.Pass() | ast.Delete() | ast.Import() | ast.ImportFrom() | ast.Continue() | ast.Break():
@@ -356,6 +391,26 @@ class Statements:
 
 def has_default(statement: ast.FunctionDef) -> bool:
     return bool(statement.args.defaults or any(statement.args.kw_defaults))
+
+
+def _tells_nothing(node: ast.expr) -> bool:
+    """Of a key to sort by: nothing in it can be an answer."""
+    parts = list(ast.walk(node))
+    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
+    return not any(isinstance(part, ast.Compare) for part in parts) and all(c in range(-9, 10) for c in constants)
+
+
+def constants(node: ast.AST) -> set[object]:
+    """The values in `node` that say something: no flags, small numbers or single letters."""
+    found = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    return {c for c in found if (isinstance(c, (str, bytes)) and len(c) > 1) or (isinstance(c, float | int) and abs(c) > 9)}
+
+
+def _has_effects(node: ast.AST) -> bool:
+    """Whether evaluating it again may give something else."""
+    called = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
+    return bool(names & _EFFECTS)
 
 
 def _uses_all(target: ast.expr, nodes: Sequence[ast.AST]) -> bool:
@@ -385,19 +440,27 @@ class Hand(ast.NodeTransformer):
         self.all = statements
         self.own = own or set()
         self.given: dict[str, str] = {}
+        self.only_names = False
+        self.loops: set[int] = set()
+
+    def is_loop(self, node: ast.AST) -> bool:
+        return id(node) in self.loops
 
     def visit(self, node: ast.AST) -> ast.AST:
         if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For):
-                self.own |= local(node)
+            if isinstance(node, ast.stmt) and hasattr(node, "body"):  # what it does is done there, or not at all
+                self.only_names = True
+                self.own |= local(node) - self.all.ours - self.all.shared
             if isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
                 if not is_literal(node.iter) and not loaded(node.iter) & self.own:  # its elements, not all of a dict
                     node.iter = ast.Call(name("list"), [node.iter], [])
+                    self.loops.add(id(node.iter))
             return self.generic_visit(node)
         if isinstance(node, SCOPES):
             self.own |= local(node)
         names = loaded(node)
-        if names & self.own or self.all.side(node) != OURS:
+        inner = self.only_names and not isinstance(node, ast.Name) and not self.is_loop(node)
+        if names & self.own or self.all.side(node) != OURS or inner:
             return self.generic_visit(node)
         if is_literal(node):
             return node

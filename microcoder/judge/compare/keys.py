@@ -22,7 +22,7 @@ from .words import VERDICT_WORDS
 
 _never_again = count()
 _SHORT = 80
-_WRITTEN_OUT = 400  # digits or bits: numbers of this size are made one form, whatever their type
+_WRITTEN_OUT = 100  # digits or bits: numbers of this size are made one form, whatever their type
 DATES = (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
 _VERDICTS = frozenset(word.decode() for word in VERDICT_WORDS)
 

@@ -27,6 +27,7 @@ REPORT = 3  # descriptor: what went wrong, for the message only
 RESULT = 4  # descriptor: the returned value
 INPUT = 5  # descriptor: the arguments
 THREAD_STACK = 64 << 20
+MOST_DIGITS = 20_000  # of an answer that a test writes out in decimal, which is quadratic
 
 __all__ = ["import_ahead", "leave", "prepare", "run_stdin", "run_value"]
 
@@ -153,6 +154,8 @@ def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
     if task.get("alias"):
         scope[task["alias"]] = find(scope, task.get("entry") or entry)
     scope.update({name: values.decode(value, real=True) for name, value in task.get("given", {}).items()})
+    if task.get("given") and "alias" not in task:  # the problem's code on what the candidate answered
+        sys.set_int_max_str_digits(MOST_DIGITS)
     if task["expr"] == values.RECORDS:
         scope[values.RECORDS] = []
         scope["_record"] = values.recorder(scope[values.RECORDS])

@@ -410,12 +410,19 @@ def natural(value: Any) -> Any:
         return (tuple if kind is Named else kind)(map(natural, value))
     if kind.__name__ in ("deque", "range", "dict_keys"):
         return tuple(map(natural, value))
-    if kind.__name__ in ("Decimal", "Fraction"):
-        try:
-            return int(value) if value == int(value) else float(value)
-        except (ValueError, ArithmeticError):
-            return float(value)
+    if kind.__name__ == "Fraction":
+        return value.numerator if value.denominator == 1 else _to_float(value)
+    if kind.__name__ == "Decimal":
+        whole = value.is_finite() and value.adjusted() < 60 and value == int(value)
+        return int(value) if whole else _to_float(value)
     return value
+
+
+def _to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
 
 
 def faithful(value: Any) -> str:
