@@ -102,7 +102,7 @@ class Assertions(Statements):
         return []
 
     def lent(self) -> set[str]:
-        """Names that may share something with what was handed to the candidate: `row` after `row = grid[0]; f(grid)`."""
+        """Names that may share something with what the candidate was given: `row` after `row = grid[0]; f(grid)`."""
         out = self.shared | self.parts_lent
         for line in [*self.outside[::-1], *self.outside]:
             names = (line.binds | line.uses) & self.variables
@@ -177,6 +177,7 @@ class Assertions(Statements):
         """What is asked, as a tuple; and `node` with ANSWERS[n] in the place of each."""
         calls = _Questions(self)
         made = calls.visit(copy.deepcopy(node))
+        assert isinstance(made, ast.expr)
         if not calls.found or loaded(made) & (self.theirs | self.shared):
             raise NotSeparable
         return ast.Tuple(calls.found, ast.Load()), made
@@ -194,7 +195,7 @@ class Assertions(Statements):
         for value in rounds:
             places = {v: ast.Subscript(value, ast.Constant(n), ast.Load()) for n, v in enumerate(variables)}
             out.append(replaced(node.elt, places))
-        return out  # type: ignore[return-value]
+        return out
 
     def rounds_of(self, loop: ast.expr) -> list[ast.expr]:
         """What a loop goes through, as expressions of ours."""
@@ -220,6 +221,7 @@ class Assertions(Statements):
     ) -> Probe:  # fmt: skip
         hand = Hand(self)
         asked = hand.visit(copy.deepcopy(ask))
+        assert isinstance(asked, ast.expr)
         steps = self.needed(asked)
         text = ast.unparse(whole)
         probe = Probe(

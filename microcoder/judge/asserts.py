@@ -17,7 +17,7 @@ import copy
 
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
-from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable, Step
+from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
 from .syntax import assign, bound, has_assert, is_failure, item, loaded, local, name, source
 
 __all__ = ["ANSWERS", "Probe", "probes"]
@@ -27,7 +27,7 @@ _PASSES = 8
 def probes(asserts: list[str], entry: str, setup: str, evaluate: Evaluate | None = None) -> list[Probe]:
     """Take all the asserts of a problem apart. SyntaxError if a statement is no Python.
 
-    evaluate: runs code of the problem's. Without it no loop is written out, and values that are no literals are missing.
+    evaluate: runs code of the problem's. Without it no loop is written out, and values other than literals are missing.
     """
     trees = [ast.parse(text) for text in asserts]
     entry = entry or _named_by_check(trees)
@@ -40,7 +40,9 @@ def probes(asserts: list[str], entry: str, setup: str, evaluate: Evaluate | None
     return [probe for tree in trees for probe in _read(tree.body, entry, start, ours, evaluate)]
 
 
-def _read(body: list[ast.stmt], entry: str, start: list[ast.stmt], ours: set[str], evaluate: Evaluate | None) -> list[Probe]:
+def _read(
+    body: list[ast.stmt], entry: str, start: list[ast.stmt], ours: set[str], evaluate: Evaluate | None
+) -> list[Probe]:
     """Read a program again and again, until all that it asked about values is known."""
     facts: dict[str, Fact] = {}
     for _ in range(_PASSES):
@@ -260,6 +262,8 @@ def _named_by_check(trees: list[ast.Module]) -> str:
     """The function that the tests call `check` with."""
     for statement in (s for tree in trees for s in tree.body):
         match statement:
-            case ast.Expr(ast.Call(ast.Name("check"), [value], []) | ast.Call(ast.Name("check"), [], [ast.keyword(_, value)])):
+            case ast.Expr(ast.Call(ast.Name("check"), [value], [])):
+                return ast.unparse(value).replace("()", "")
+            case ast.Expr(ast.Call(ast.Name("check"), [], [ast.keyword(_, value)])):
                 return ast.unparse(value).replace("()", "")
     return ""

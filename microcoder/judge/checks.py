@@ -73,7 +73,7 @@ def _stdin(test: Test, policy: str, rules: Compare) -> Check:
 
 
 def _functions(problem: Problem, policy: str) -> list[Check]:
-    """The tests of a function. Whether the answer is the returned value or the changed argument, the problem decides."""
+    """The tests of a function. The problem decides whether the answer is what it returns, or the changed argument."""
     read = [(*_literal(test.input, problem), _literal(test.output, problem)[0]) for test in problem.tests]
     returns = _returns_nothing(problem)
     if returns is None and all(expected is not None for _, _, expected in read):
@@ -168,9 +168,7 @@ def _number(text: str, probe: Probe, helpers: Helpers) -> Any:
         return helpers.evaluate(probe.outside, text)
 
 
-def _judged(
-    probe: Probe, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare
-) -> Match:
+def _judged(probe: Probe, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare) -> Match:
     """An assertion other than `rest`, on plain values."""
     if probe.op == "pair":
         if not (isinstance(got, tuple) and len(got) == 2):

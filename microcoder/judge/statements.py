@@ -1,10 +1,9 @@
 """The statements of a test program, divided: what runs outside, and what the candidate's process must run.
 
-A name is *ours* while it holds what the candidate cannot know or change, *shared* when a value of ours was handed to the
-candidate (which may have changed its copy), and *theirs* when it comes from the candidate. Statements about ours run
-outside only. The others run in the candidate's process as steps, and get the values of ours that they need, never the
-statements and tables which these came from. A value that cannot be handed over (a function, an object) is made there by
-the statements that make it; where one of them also makes what is expected, the test is said to run inside.
+Statements about what is ours (sides.py) run outside only. The others run in the candidate's process as steps, and get
+the values of ours that they need, never the statements and tables which these came from. A value that cannot be handed
+over (a function, an object) is made there by the statements that make it; where one of them also makes what is
+expected, the test is said to run inside.
 """
 
 from __future__ import annotations
@@ -13,35 +12,26 @@ import ast
 import builtins
 import copy
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .sandbox.values import RECORDS
+from .sandbox.records import RECORDS
+from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
 from .syntax import IMPORTS, SCOPES, assign, bound, is_literal, loaded, local, name, replaced, root, source, split
 
 Evaluate = Callable[[str, str], object]  # statements and an expression of the problem's -> its value, from another box
-OURS, SHARED, THEIRS = 0, 1, 2
 MOST = 1000  # rounds of loops that are written out
-_MODULES = {"math", "collections", "itertools", "functools", "re", "random", "string", "datetime", "heapq", "copy"}
-# LeetCodeDataset's helpers: they build and compare linked lists and trees.
-NODE_HELPERS = {"list_node", "tree_node", "is_same_list", "is_same_tree"}
-# What is done with an answer in the candidate's process: it tells nothing of what is expected.
-_CONVERTERS = set(
-    "list tuple set frozenset dict sorted len sum max min str int float round abs bool repr next iter reversed "
-    "enumerate islice itertools.islice asyncio.run Counter collections.Counter bytes complex zip".split()
-)
 _EFFECTS = set(
     "next pop popleft popitem append appendleft add remove update insert extend clear send setdefault read readline "
     "random randint randrange choice choices sample shuffle uniform gauss seed rand randn integers".split()
 )
-_APPLY = {"map", "filter", "functools.reduce", "reduce"}
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """What is known of an expression of ours."""
 
-    faith: str  # "frozen", "plain", "" (see values.faithful), or "failed"
+    faith: str  # "frozen", "plain", "" (see records.faithful), or "failed"
     text: str  # its value as JSON
 
 
@@ -69,16 +59,10 @@ class NotSeparable(Exception):
     """This must run in the candidate's process as a whole."""
 
 
-class Statements:
+class Statements(Sides):
     def __init__(self, theirs: set[str], ours: set[str], evaluate: Evaluate | None, facts: dict[str, Fact]) -> None:
-        self.ours = (ours | set(dir(builtins)) | NODE_HELPERS) - theirs
-        self.shared: set[str] = set()
-        self.theirs = set(theirs)
-        self.objects: set[str] = set()  # of theirs: objects, whose methods are the candidate's
-        self.variables: set[str] = set()  # bound by the tests
-        self.filled: set[str] = set()  # of theirs: containers of ours, with answers in them
+        super().__init__(theirs, ours)
         self.parts_lent: set[str] = set()  # variables a part of which was handed to the candidate
-        self.meant: dict[str, ast.expr] = {}  # names that stand for an expression with their answers in it
         self.outside: list[Line] = []
         self.steps: list[Step] = []
         self.everything: list[str] = []  # as it was written: for what can only run inside
@@ -87,22 +71,6 @@ class Statements:
         self.fresh: Counter[str] = Counter()
         self.rounds = 0
         self.random = False
-
-    # Names
-
-    def side(self, node: ast.AST) -> int:
-        """Whose the value of `node` is. A name that nothing explains is the candidate's."""
-        names, own = loaded(node), local(node)
-        for module in sorted(names & _MODULES - self.ours - self.theirs - self.shared - own):
-            self.note(ast.parse(f"import {module}").body[0])  # the tests forgot to
-        if names & self.theirs or names - self.ours - self.shared - own:
-            return THEIRS
-        return SHARED if names & self.shared else OURS
-
-    def is_object(self, node: ast.expr) -> bool:
-        """Whether a method of `node` is the candidate's, by what it is called: a class is spelled with a capital."""
-        ident = root(node)
-        return ident in self.objects or (ident[:1].isupper() and ident not in self.variables | self.ours)
 
     def new_name(self, kind: str) -> str:
         self.fresh[kind] += 1
@@ -210,6 +178,7 @@ class Statements:
                 if self.clean(value) or isinstance(value, ast.NamedExpr):
                     return False
                 kept = _Keep(self).visit(copy.deepcopy(value))
+                assert isinstance(kept, ast.expr)
                 self.variables.add(ident)
                 for kind in (self.ours, self.shared, self.objects):
                     kind.discard(ident)
@@ -220,9 +189,7 @@ class Statements:
 
     def meaning(self, node: ast.expr) -> ast.expr:
         """`node` with names that stand for expressions replaced by these."""
-        found = replaced(node, self.meant)
-        assert isinstance(found, ast.expr)
-        return found
+        return replaced(node, self.meant)
 
     # Steps
 
@@ -236,8 +203,10 @@ class Statements:
     def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
         hand = Hand(self)
         done = hand.visit(copy.deepcopy(statement))
-        places = getattr(statement, "targets", [])
-        stores = any(not isinstance(place, ast.Name) for place in places) and bool(hand.given or is_literal(done.value))
+        assert isinstance(done, ast.stmt)
+        stores = False
+        if isinstance(done, ast.Assign) and not all(isinstance(place, ast.Name) for place in done.targets):
+            stores = bool(hand.given) or is_literal(done.value)
         return Step(Line(done), hand.given, tells=tells, stores=stores)
 
     def share(self, ident: str) -> None:
@@ -288,122 +257,12 @@ class Statements:
         touched = line.uses & self.variables
         return bool(touched & wanted) or not (touched or line.binds)
 
-    # What may be asked of the candidate's process without telling it what is expected
-
-    def clean(self, node: ast.expr, methods: bool = False) -> bool:
-        """Whether `node` depends on the candidate, and has values of ours only where inputs stand.
-
-        methods: whether that goes for arguments of a method of an answer, as in f(1).count("a").
-        """
-        if self.side(node) == OURS:
-            return False
-        return self._clean(node, local(node), methods)
-
-    def _clean(self, node: ast.expr, own: set[str], methods: bool) -> bool:
-        def clean(part: ast.expr) -> bool:
-            return self._clean(part, own, methods)
-
-        match node:
-            case ast.Name(ident):
-                return ident in own or ident in self.shared or (ident not in self.ours and ident not in self.meant)
-            case ast.Attribute(value) | ast.Starred(value) | ast.UnaryOp(_, value) | ast.FormattedValue(value):
-                return clean(value)
-            case ast.Subscript(value, index):
-                return clean(value) and self._input(index, own)
-            case ast.BinOp(left, _, right):
-                return clean(left) and clean(right)
-            case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts):
-                return bool(parts) and all(map(clean, parts))
-            case ast.Dict(keys, parts):
-                return bool(parts) and all(k is not None and self._input(k, own) for k in keys) and all(map(clean, parts))
-            case ast.ListComp(part, loops) | ast.SetComp(part, loops) | ast.GeneratorExp(part, loops):
-                return clean(part) and self._loops(node, loops, own)
-            case ast.DictComp(key, part, loops):
-                return self._input(key, own) and clean(part) and self._loops(node, loops, own)
-            case ast.Call():
-                return self._clean_call(node, own, methods)
-        return False
-
-    def _loops(self, node: ast.expr, loops: list[ast.comprehension], own: set[str]) -> bool:
-        return all(
-            not loop.ifs
-            and self._input(loop.iter, own)
-            and (self._clean(loop.iter, own, True) or _uses_all(loop.target, [node]))
-            for loop in loops
-        )
-
-    def _clean_call(self, node: ast.Call, own: set[str], methods: bool) -> bool:
-        args = [*node.args, *(word.value for word in node.keywords)]
-        called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
-        if called in _CONVERTERS and root(node.func) in self.ours:
-            words = all(_tells_nothing(w.value) or self._clean(w.value, own, methods) for w in node.keywords)
-            rest = all(self._clean(a, own, methods) or isinstance(a, ast.Constant) for a in node.args[1:])
-            return bool(node.args) and words and rest and self._clean(node.args[0], own, methods)
-        if called in _APPLY and root(node.func) in self.ours and len(node.args) > 1:
-            return self._clean(node.args[0], own, methods) and all(self._input(a, own) for a in node.args[1:])
-        match node.func:
-            case ast.Attribute(ast.Constant(str()), "join") if len(args) == 1:
-                return self._clean(args[0], own, methods)
-            case ast.Name(ident) if ident in self.ours or ident in own:
-                return False
-            case ast.Attribute(base) if not self._clean(base, own, methods):
-                return False
-            case ast.Attribute(base) if args and not methods and not self.is_object(base) and root(base) not in own:
-                named = isinstance(base, ast.Name) and base.id not in self.variables | self.shared
-                return named and all(self._input(arg, own) for arg in args)
-            case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
-                return all(self._input(arg, own) for arg in args)
-        return False
-
-    def _input(self, node: ast.expr, own: set[str]) -> bool:
-        """Whether `node` can stand for an argument: a value of ours, or made of clean parts and such values."""
-        if not loaded(node) - self.ours - own or self._clean(node, own, True):
-            return True
-        compound = ast.BinOp | ast.UnaryOp | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Starred | ast.Subscript
-        compound |= ast.Slice | ast.JoinedStr | ast.FormattedValue
-        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
-        if isinstance(node, ast.Call):
-            return all(self._input(part, own) for part in [*node.args, *(word.value for word in node.keywords)])
-        return isinstance(node, compound) and all(self._input(part, own) for part in parts)
-
-    def clean_statement(self, statement: ast.stmt) -> bool:
-        """The same of a statement: nothing in it tells what is expected."""
-        match statement:
-            case ast.Assign(_, value) | ast.AugAssign(_, _, value) | ast.AnnAssign(_, _, ast.expr() as value):
-                return self.side(value) == OURS or self.clean(value) or self.side(value) == SHARED
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)), args, words)) if (
-                ident in self.ours | self.shared | self.filled
-            ):
-                return all(map(self.clean, [*args, *(word.value for word in words)]))  # results.append(f(x))
-            case ast.Expr(value) | ast.Return(ast.expr() as value):
-                return self.clean(value, methods=isinstance(statement, ast.Expr)) or self.side(value) == SHARED
-            case ast.For(target, loop, body, []):
-                return self._input(loop, set()) and all(map(self.clean_statement, body)) and _uses_all(target, body)
-            case ast.With(items, body):
-                ours = all(self.side(part.context_expr) != THEIRS for part in items)
-                return ours and all(map(self.clean_statement, body))
-            case ast.FunctionDef(_, _, body, []):
-                return all(map(self.clean_statement, body)) and not has_default(statement)
-            case ast.Pass() | ast.Delete() | ast.Import() | ast.ImportFrom() | ast.Continue() | ast.Break():
-                return True
-        return False
-
-
-def has_default(statement: ast.FunctionDef) -> bool:
-    return bool(statement.args.defaults or any(statement.args.kw_defaults))
-
-
-def _tells_nothing(node: ast.expr) -> bool:
-    """Of a key to sort by: nothing in it can be an answer."""
-    parts = list(ast.walk(node))
-    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
-    return not any(isinstance(part, ast.Compare) for part in parts) and all(c in range(-9, 10) for c in constants)
-
 
 def constants(node: ast.AST) -> set[object]:
     """The values in `node` that say something: no flags, small numbers or single letters."""
     found = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
-    return {c for c in found if (isinstance(c, (str, bytes)) and len(c) > 1) or (isinstance(c, float | int) and abs(c) > 9)}
+    texts = {value for value in found if isinstance(value, str | bytes) and len(value) > 1}
+    return texts | {value for value in found if isinstance(value, int | float) and abs(value) > 9}
 
 
 def _has_effects(node: ast.AST) -> bool:
@@ -411,14 +270,6 @@ def _has_effects(node: ast.AST) -> bool:
     called = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
     names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
     return bool(names & _EFFECTS)
-
-
-def _uses_all(target: ast.expr, nodes: Sequence[ast.AST]) -> bool:
-    """Whether all that a loop goes through is used, and as it is: then all of it is input."""
-    parts = [part for node in nodes for part in ast.walk(node)]
-    inner = {root(part.value) for part in parts if isinstance(part, ast.Subscript | ast.Attribute)}
-    used = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
-    return bound(target) <= used - inner
 
 
 def _changed(statement: ast.stmt) -> set[str]:
@@ -436,30 +287,33 @@ def _changed(statement: ast.stmt) -> set[str]:
 class Hand(ast.NodeTransformer):
     """Puts names of given values in the place of what is ours."""
 
-    def __init__(self, statements: Statements, own: set[str] | None = None) -> None:
+    def __init__(self, statements: Statements) -> None:
         self.all = statements
-        self.own = own or set()
+        self.own: set[str] = set()  # variables of comprehensions and functions
         self.given: dict[str, str] = {}
         self.only_names = False
         self.loops: set[int] = set()
 
-    def is_loop(self, node: ast.AST) -> bool:
-        return id(node) in self.loops
-
     def visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-            if isinstance(node, ast.stmt) and hasattr(node, "body"):  # what it does is done there, or not at all
-                self.only_names = True
-                self.own |= local(node) - self.all.ours - self.all.shared
-            if isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
-                if not is_literal(node.iter) and not loaded(node.iter) & self.own:  # its elements, not all of a dict
-                    node.iter = ast.Call(name("list"), [node.iter], [])
-                    self.loops.add(id(node.iter))
-            return self.generic_visit(node)
+        before = set(self.own)
         if isinstance(node, SCOPES):
             self.own |= local(node)
+        elif isinstance(node, ast.stmt) and hasattr(node, "body"):  # what it does is done there, or not at all
+            self.only_names = True
+            self.own |= local(node) - self.all.ours - self.all.shared
+        if isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
+            if not is_literal(node.iter) and not loaded(node.iter) & self.own:  # its elements, not all of a dict
+                node.iter = ast.Call(name("list"), [node.iter], [])
+                self.loops.add(id(node.iter))
+        done = self._visit(node)
+        self.own = before
+        return done
+
+    def _visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+            return self.generic_visit(node)
         names = loaded(node)
-        inner = self.only_names and not isinstance(node, ast.Name) and not self.is_loop(node)
+        inner = self.only_names and not isinstance(node, ast.Name) and id(node) not in self.loops
         if names & self.own or self.all.side(node) != OURS or inner:
             return self.generic_visit(node)
         if is_literal(node):

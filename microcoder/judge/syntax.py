@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 SCOPES = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -33,9 +33,15 @@ def binds(statement: ast.stmt) -> set[str]:
 
 def loaded(node: ast.AST) -> set[str]:
     """Names that `node` reads, those of `x += 1` and `del x` among them."""
-    out = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load | ast.Del)}
-    targets = [part.target for part in ast.walk(node) if isinstance(part, ast.AugAssign)]
-    return out | {target.id for target in targets if isinstance(target, ast.Name)}
+    out: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.AugAssign):
+            part = part.target
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            continue
+        if isinstance(part, ast.Name):
+            out.add(part.id)
+    return out
 
 
 def local(node: ast.AST) -> set[str]:
@@ -100,7 +106,7 @@ def item(ident: str, index: int) -> ast.Subscript:
 
 
 class _Rename(ast.NodeTransformer):
-    def __init__(self, names: dict[str, ast.expr]) -> None:
+    def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.names = names
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -108,9 +114,11 @@ class _Rename(ast.NodeTransformer):
         return copy.deepcopy(self.names[node.id]) if known else node
 
 
-def replaced(node: ast.AST, names: dict[str, ast.expr]) -> ast.AST:
+def replaced(node: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr:
     """`node` with expressions in the place of names; itself if it has none of them."""
-    return _Rename(names).visit(copy.deepcopy(node)) if names.keys() & loaded(node) else node
+    found = _Rename(names).visit(copy.deepcopy(node)) if names.keys() & loaded(node) else node
+    assert isinstance(found, ast.expr)
+    return found
 
 
 def split(statement: ast.stmt) -> list[ast.stmt]:

@@ -117,7 +117,7 @@ class _Keys:
 def _instant(value: Any) -> Any:
     """One value for all spellings of a moment: two time zones can name the same."""
     try:
-        return value.astimezone(datetime.timezone.utc) if getattr(value, "tzinfo", None) else value
+        return value.astimezone(datetime.UTC) if getattr(value, "tzinfo", None) else value
     except (AttributeError, OverflowError):  # a time of day, or one at the end of time
         return value
 

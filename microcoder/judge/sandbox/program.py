@@ -19,7 +19,7 @@ from itertools import zip_longest
 from os import _exit as leave
 from typing import Any
 
-from . import template, values
+from . import records, template, values
 
 # Generous like LiveCodeBench's runner: a solution should not fail for want of a line at its top.
 RECURSION_LIMIT = 50_000
@@ -156,9 +156,9 @@ def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
     scope.update({name: values.decode(value, real=True) for name, value in task.get("given", {}).items()})
     if task.get("given") and "alias" not in task:  # the problem's code on what the candidate answered
         sys.set_int_max_str_digits(MOST_DIGITS)
-    if task["expr"] == values.RECORDS:
-        scope[values.RECORDS] = []
-        scope["_record"] = values.recorder(scope[values.RECORDS])
+    if task["expr"] == records.RECORDS:
+        scope[records.RECORDS] = []
+        scope["_record"] = records.recorder(scope[records.RECORDS])
     try:
         exec(compile(task["before"], "<tests>", "exec"), scope)
     except AssertionError as error:

@@ -25,8 +25,7 @@ MAX_DECIMAL = 20_000  # digits of one
 MAX_FRACTION_BITS = 20_000  # a Fraction is reduced when it is built, which is quadratic
 BIG_INT_BITS = 4000
 BIG_INT = 1 << BIG_INT_BITS
-RECORDS = "_records"
-_SCALARS = {str, bool, float, type(None)}
+SCALARS = {str, bool, float, type(None)}
 _DIGITS = b"0123456789"
 _DEEP = "value nested too deeply"
 _DECIMAL = re.compile(r"-?(?:[0-9]*+\.?[0-9]*+)(?:E[+-]?([0-9]++))?|-?(?:Infinity|NaN)")
@@ -53,7 +52,7 @@ class Named(tuple):  # type: ignore[type-arg]
 class Member:
     """A member of an enumeration, which is known by names only."""
 
-    __slots__ = ("owner", "name")
+    __slots__ = ("name", "owner")
 
     def __init__(self, owner: str, name: str) -> None:
         self.owner, self.name = owner, name
@@ -87,7 +86,7 @@ class Opaque:
 
 DATES = ("date", "datetime", "time", "timedelta")
 _PATHS = ("PosixPath", "PurePosixPath")
-_KINDS = ("deque", "range", "dict_keys", "Counter", "OrderedDict", "defaultdict")  # told from a list or a dict
+KINDS = ("deque", "range", "dict_keys", "Counter", "OrderedDict", "defaultdict")  # told from a list or a dict
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -112,7 +111,7 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {"b": bytes(value).hex()}
     if isinstance(value, list):
         if kind is Array:
-            return {"a": [value.dtype, [encode(item, depth) for item in value]]}
+            return {"a": [getattr(value, "dtype", "O"), [encode(item, depth) for item in value]]}
         return value if _plain(value) else [encode(item, depth) for item in list.__iter__(value)]
     if isinstance(value, tuple):
         return _encode_tuple(value, kind, depth)
@@ -135,7 +134,7 @@ def _plain(items: list[Any]) -> bool:
         return False
     if kinds == {int}:
         return -BIG_INT < min(items) and max(items) < BIG_INT
-    return kinds <= _SCALARS
+    return kinds <= SCALARS
 
 
 def _encode_tuple(value: Any, kind: type, depth: int) -> Any:
@@ -150,7 +149,7 @@ def _encode_tuple(value: Any, kind: type, depth: int) -> Any:
 
 def _encode_dict(value: Any, kind: type, body: Any) -> Any:
     name = kind.__name__
-    if kind.__module__ != "collections" or name not in _KINDS:
+    if kind.__module__ != "collections" or name not in KINDS:
         return body
     if name != "defaultdict":
         return {"k": [name, body]}
@@ -169,7 +168,7 @@ def _encode_other(value: Any, kind: type, depth: int) -> Any:
         items = list(islice(iter(value), MAX_LAZY + 1))
         if len(items) <= MAX_LAZY:
             encoded = [encode(item, depth) for item in items]
-            return {"k": [name, encoded]} if name in _KINDS else {"t": encoded}
+            return {"k": [name, encoded]} if name in KINDS else {"t": encoded}
     if module in ("decimal", "_decimal") and name == "Decimal":
         return {"v": [name, str(value)]}
     if module == "fractions" and name == "Fraction":
@@ -338,7 +337,7 @@ def _decode_named(name: str, fields: list[str], items: list[Any], real: bool) ->
     if real:
         import collections
 
-        return collections.namedtuple(_short(name), fields)(*items)  # type: ignore[misc]
+        return collections.namedtuple(_short(name), fields)(*items)
     found = Named(items)
     found.name, found.fields = _short(name), tuple(map(_short, fields))
     return found
@@ -400,7 +399,7 @@ def _integer(text: str) -> int:
 def natural(value: Any) -> Any:
     """The value as JSON's types have it: decimals and fractions are numbers, a deque is a tuple."""
     kind = type(value)
-    if kind in _SCALARS or kind is int:
+    if kind in SCALARS or kind is int:
         return value
     if isinstance(value, dict):
         return {natural(k): natural(v) for k, v in value.items()}
@@ -423,45 +422,3 @@ def _to_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return float("inf")
-
-
-def faithful(value: Any) -> str:
-    """Whether `decode` gives the same back: "frozen" if it cannot change either, "plain", or "" if it does not."""
-    return ("", "plain", "frozen")[_faith(value, set(), 0)]
-
-
-def _faith(value: Any, seen: set[int], depth: int) -> int:
-    kind = type(value)
-    module, name = kind.__module__, kind.__name__
-    if kind in _SCALARS or kind in (int, complex, bytes) or (module == "datetime" and name in DATES):
-        return 2
-    if module in ("decimal", "fractions") and name in ("Decimal", "Fraction"):
-        return 2
-    if depth > MAX_DEPTH:
-        return 0
-    if kind is range:
-        return 2 if len(value) <= MAX_LAZY else 0
-    if module == "numpy" and name == "ndarray":
-        return int(value.dtype.kind in "biufc" and value.size > 0 and value.ndim > 0)
-    if kind in (tuple, frozenset):
-        return min((_faith(item, seen, depth + 1) for item in value), default=2)
-    if kind not in (list, dict, set) and (module != "collections" or name not in _KINDS):
-        return 0
-    if id(value) in seen:  # the same list twice: a change of one would be a change of the other
-        return 0
-    seen.add(id(value))
-    parts = [*value, *value.values()] if isinstance(value, dict) else value
-    return min((_faith(item, seen, depth + 1) for item in parts), default=1) and 1
-
-
-def recorder(records: list[Any]) -> Any:
-    """A function for code of the problem's: it takes down the value of an expression as it is at that moment."""
-
-    def record(expression: Any) -> None:
-        try:
-            value = expression()
-            records.append([faithful(value), json.dumps(encode(value))])
-        except Exception:
-            records.append(["failed", ""])
-
-    return record
