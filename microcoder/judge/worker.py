@@ -7,7 +7,6 @@ socket the worker ends its box and leaves; when the pool's process dies, the ker
 import pickle
 import socket
 import struct
-import sys
 import traceback
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -61,7 +60,6 @@ def _exactly(sock: socket.socket, size: int) -> bytearray:
 def main(fd: int, parent: int) -> None:
     kernel.die_with_parent(parent)
     sock = socket.socket(fileno=fd)
-    sys.set_int_max_str_digits(0)  # expected values may be long numbers
     settings: Settings = receive(sock)
     try:
         examiner = start(settings, sock)

@@ -21,7 +21,7 @@ from itertools import zip_longest
 from os import _exit as leave
 from typing import Any
 
-from . import kernel, template, values
+from . import kernel, records, template, values
 
 # Generous like LiveCodeBench's runner: a solution should not fail for want of a line at its top.
 RECURSION_LIMIT = 50_000
@@ -29,6 +29,7 @@ OUR_FRAMES = 20  # of zygote, box and this file: there are about ten
 REPORT = 3  # descriptor: what went wrong, for the message only
 RESULT = 4  # descriptor: the returned value
 INPUT = 5  # descriptor: the arguments
+MOST_DIGITS = 20_000  # of an answer that a test writes out in decimal, which is quadratic
 NAME = "solution.py"
 # Signs that a program leaves work to the end of the interpreter: writers that are flushed, destructors that print.
 _AT_THE_END = (
@@ -192,7 +193,8 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
         args, kwargs = [values.decode(a) for a in args], {k: values.decode(v) for k, v in kwargs.items()}
     notes = getattr(function, "__annotations__", {})
     plain = getattr(function, "__func__", function)
-    if any("Node" in str(note) for note in notes.values()) and hasattr(plain, "__code__"):
+    nodes = any("Node" in str(note) for note in notes.values())
+    if nodes and hasattr(plain, "__code__"):
         order = plain.__code__.co_varnames[int(plain is not function) :]
         args = [_as_node(a, notes.get(name), scope) for a, name in zip_longest(args, order[: len(args)])]
         kwargs = {k: _as_node(v, notes.get(k), scope) for k, v in kwargs.items()}
@@ -200,9 +202,9 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
     if "Node" in str(notes.get("return")):
         result = _empty_as_list(result)
     answer = {"r": values.encode(result)}
-    if result is None and notes.get("return", 0) in (None, "None") and (args or kwargs):
-        # LeetCode's functions that change their argument and return nothing: the argument is the answer.
-        answer["m"] = values.encode((args or list(kwargs.values()))[0])
+    if "changed" in task and (args or kwargs):  # the problem may take the changed argument for the answer
+        changed = (args or list(kwargs.values()))[0]
+        answer["m"] = values.encode(_empty_as_list(changed) if nodes else changed)
     return answer
 
 
@@ -215,8 +217,13 @@ def _empty_as_list(result: Any) -> Any:
 
 def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
     if task.get("alias"):
-        scope[task["alias"]] = find(scope, entry)
-    scope.update({name: values.decode(value) for name, value in task.get("given", {}).items()})
+        scope[task["alias"]] = find(scope, task.get("entry") or entry)
+    scope.update({name: values.decode(value, real=True) for name, value in task.get("given", {}).items()})
+    if task.get("given") and "alias" not in task:  # the problem's code on what the candidate answered
+        sys.set_int_max_str_digits(MOST_DIGITS)
+    if task["expr"] == records.RECORDS:
+        scope[records.RECORDS] = []
+        scope["_record"] = records.recorder(scope[records.RECORDS])
     try:
         exec(compile(task["before"], "<tests>", "exec"), scope)
     except AssertionError as error:
