@@ -241,7 +241,7 @@ class Examiner:
 
 
 def _judged(check: Check, outcome: Outcome, helpers: Helpers) -> tuple[str, str, Match]:
-    """What a test that came to its end is worth: (verdict, message, match). Nothing that a program leaves is a fault."""
+    """What a test that came to its end is worth: (verdict, message, match). What a program leaves is never a fault."""
     try:
         match = check.judge(outcome.output, helpers)
     except values.TooMuch as error:
