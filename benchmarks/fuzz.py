@@ -162,7 +162,7 @@ def report(runner: Runner, case: Case, kind: str, words: str, tally: Tally, corp
         if tally.again[name] > 1:
             return
         tally.found[name] = {"kind": kind, "words": words, "case": case}  # nobody else need look at it
-    if attempt(runner, case)[0] != kind:
+    if not all(attempt(runner, case)[0] == kind for _ in range(2)):  # a busy machine is late at times; a hole always is
         with tally.lock:
             del tally.found[name]
             tally.unsteady.append(f"{name}: {words}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import tempfile
 import time
 from typing import Any
@@ -194,15 +195,15 @@ class Boxes:
     """Judges of every mode, and what a case does to them."""
 
     def __init__(self) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="fuzz-")
-        os.chmod(self.folder.name, 0o755)  # boxes of a root user are another user's
+        self.folder = tempfile.mkdtemp(prefix="fuzz-")
+        os.chmod(self.folder, 0o755)  # boxes of a root user are another user's
         self.judges: dict[tuple[str, bool], Judge | None] = {}
 
     def judge(self, layer: str, reuse: bool) -> Judge | None:
         """None where the layer does not work here."""
         if (layer, reuse) not in self.judges:
             before = os.environ.get("TMPDIR")
-            os.environ["TMPDIR"] = self.folder.name
+            os.environ["TMPDIR"] = self.folder
             try:
                 self.judges[layer, reuse] = Judge(workers=1, sandbox=layer, reuse=reuse, time_limit_s=LIMIT_S, memory_mb=128)
             except JudgeError:
@@ -228,7 +229,7 @@ class Boxes:
 
     def held(self) -> dict[str, float]:
         """What the judges hold while they are at rest."""
-        row = {"MB": 0.0, "processes": 0.0, "descriptors": float(len(os.listdir("/proc/self/fd"))), "files": float(len(os.listdir(self.folder.name)))}
+        row = {"MB": 0.0, "processes": 0.0, "descriptors": float(len(os.listdir("/proc/self/fd"))), "files": float(len(os.listdir(self.folder)))}
         for process in psutil.Process().children(recursive=True):
             try:
                 with process.oneshot():
@@ -244,7 +245,7 @@ class Boxes:
         for judge in self.judges.values():
             if judge is not None:
                 judge.close(cancel=True)
-        self.folder.cleanup()
+        subprocess.run(["rm", "-rf", self.folder], check=False)  # shutil gives up on deep folders
 
 
 RIGHT = (
