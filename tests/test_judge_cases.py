@@ -99,8 +99,12 @@ def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
         assert given.inside == case.inside
 
 
+STATE_IN_MODULES = "no_state_is_left_from_test_to_test"  # what `reuse` cannot undo, and a failure is not tried again
+
+
 def test_reuse_gives_the_same_verdicts() -> None:
     cases = [case for case in CASES if case.policy == "robust" and not case.newest_python]
+    cases = [case for case in cases if case.name != STATE_IN_MODULES]
     with Judge(reuse=True) as judge:
         futures = [judge.submit(case.problem, **case.program) for case in cases]
         given = {case.name: future.result().verdict for case, future in zip(cases, futures, strict=True)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,11 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .sandbox import wire
+from .sandbox import sweep, wire
 from .sandbox.root import PACKAGE
 
 MAIN_STACK = 512 << 20  # deep recursion through C code needs it; decided at exec, so it is set before
 COMPILE_SECONDS = 10.0
+ZYGOTE_SECONDS = 60  # a zygote that is silent for so long will not answer; importing a large package takes a few
+BEAT, BEAT_SECONDS = bytes(8), 10.0  # an empty message between worker and pool, and how often it is sent
 _START = (
     "import sys; sys.path.insert(0, {root!r}); "
     "from microcoder.judge.sandbox.zygote import main; main({fd}, {layer!r}, {tools!r})"
@@ -30,6 +33,18 @@ _START = (
 
 class BoxError(Exception):
     """The sandbox failed, not the candidate."""
+
+
+class Unfit(BoxError):
+    """Packages that start threads when they are imported: no zygote can keep them for its boxes."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(f"{', '.join(names)} cannot be loaded ahead of time: importing it starts threads")
+        self.names = names
+
+
+class Broken(BoxError):
+    """The box died, or fell silent, while the candidate's code ran in it."""
 
 
 class Abandoned(BaseException):
@@ -95,6 +110,7 @@ class Zygote:
             start_new_session=True,
         )
         theirs.close()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", ZYGOTE_SECONDS, 0))
         try:
             answer, _ = wire.receive(self.sock)
         except (EOFError, OSError) as error:
@@ -103,6 +119,11 @@ class Zygote:
         if "error" in answer:
             self.close()
             raise BoxError(f"the {layer} sandbox did not start: {answer['error']}")
+
+    def beat(self) -> None:
+        """Tell the one who waits for a verdict that there is somebody at work."""
+        if self.watch is not None:
+            self.watch.sendall(BEAT)
 
     def close(self) -> None:
         self.sock.close()
@@ -132,13 +153,14 @@ class Box:
             os.chmod(self.scratch, 0o777)  # it may run as another user; the name is unguessable enough
         self.fds = [_memory_file(name) for name in ("input", "output", "report")]
         self.sock, theirs = socket.socketpair()
+        # The zygote reads this, and later boxes come from its memory: nothing of problem or program is in it.
         job = {
-            "layer": zygote.layer, "kind": kind, "entry": entry, "setup": setup, "preload": preload, "imports": imports,
-            "scratch": self.scratch, "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes,
-            "output_bytes": limits.output_bytes, "errors": errors,
+            "layer": zygote.layer, "kind": kind, "preload": preload, "imports": imports, "scratch": self.scratch,
+            "time_limit_s": limits.time_s, "memory_bytes": limits.memory_bytes, "output_bytes": limits.output_bytes,
+            "errors": errors,
         }  # fmt: skip
         try:
-            _fill(self.fds[0], source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass"))
+            _fill(self.fds[0], source if isinstance(source, bytes) else json.dumps([source, setup, entry]).encode())
             if kind == "binary":  # what somebody could write to is not executed
                 self.fds[0] = _read_only(self.fds[0])
             try:
@@ -147,6 +169,8 @@ class Box:
                 answer, fds = wire.receive(zygote.sock, max_fds=1)
             except (EOFError, OSError) as error:
                 raise BoxError(f"the zygote is gone: {error}") from None
+            if "unfit" in answer:
+                raise Unfit(answer["unfit"])
             if "error" in answer:
                 raise BoxError(answer["error"])
             self.pid = answer["pid"]
@@ -175,7 +199,7 @@ class Box:
         self.compile_error = answer.get("compile_error", "")
 
     def run(self, data: bytes, reuse: bool = False) -> Outcome:
-        """One test: `data` in, how it ended out. BoxError if the box itself failed."""
+        """One test: `data` in, how it ended out. Broken if the box itself failed."""
         if reuse:  # the process that runs the tests has these already
             fds = self.fds
             for fd in fds[1:]:
@@ -196,10 +220,10 @@ class Box:
         try:
             socket.send_fds(self.sock, [b"t" if fds else b"r"], fds)
             if not self._readable(hard):
-                raise BoxError(f"no answer from the box in {hard:.0f} s")
+                raise Broken(f"no answer from the box in {hard:.0f} s")
             return wire.RESULT.unpack(wire.exactly(self.sock, wire.RESULT.size))
         except (EOFError, ConnectionError):
-            raise BoxError("the box died") from None
+            raise Broken("the box died") from None
 
     def _outcome(self, result: tuple[Any, ...], output: int, report: int) -> Outcome:
         status, cpu, peak, wall, overdue, fresh, unclean = result
@@ -225,10 +249,11 @@ class Box:
             poll.register(self.zygote.watch, select.POLLHUP | select.POLLRDHUP)
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            for fd, _ in poll.poll(left * 1000):
+            for fd, _ in poll.poll(min(left, BEAT_SECONDS) * 1000):
                 if fd == self.sock.fileno():
                     return True
                 raise Abandoned
+            self.zygote.beat()
         return False
 
     def close(self) -> None:
@@ -248,7 +273,7 @@ class Box:
             os.close(fd)
         self.fds = []
         if self.scratch != "/tmp":
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            _remove(self.scratch)
 
     def __enter__(self) -> Box:
         return self
@@ -270,6 +295,14 @@ def started(start: Callable[[], Process]) -> Process:
     return start()
 
 
+def _remove(folder: str) -> None:
+    try:
+        sweep.clear(folder)
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
 def _before_exec() -> None:
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     soft = MAIN_STACK if hard == resource.RLIM_INFINITY else min(MAIN_STACK, hard)
@@ -279,7 +312,8 @@ def _before_exec() -> None:
 def _environment() -> dict[str, str]:
     """Nothing of the judge's environment, save what the loader needs to start the interpreter at all."""
     # Sets iterate alike in every worker, so verdicts repeat; symbols are bound now, not in every fork.
-    fixed = {"PYTHONHASHSEED": "0", "LD_BIND_NOW": "1"}
+    # One heap for all threads: each further one would reserve 64 MB of the address space.
+    fixed = {"PYTHONHASHSEED": "0", "LD_BIND_NOW": "1", "MALLOC_ARENA_MAX": "1"}
     fixed |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
     return fixed | {k: os.environ[k] for k in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if k in os.environ}
 

@@ -123,7 +123,7 @@ def _said(*command: str, cwd: str = "/") -> str:
 
 def compiled(zygote: Zygote, source: str) -> tuple[bytes, str]:
     """(binary, what is wrong with the program): one of the two is empty. `zygote` has the toolchain."""
-    steps = json.dumps(toolchain(zygote.layer).steps)
+    steps = json.dumps(toolchain(zygote.layer).steps).encode()
     with Box(zygote, steps, "compile", COMPILING, errors=True) as box:
         outcome = box.run(source.encode("utf-8", "surrogatepass"))
     if not outcome.status and outcome.output:

@@ -10,13 +10,15 @@ from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
 from . import cpp
-from .boxes import Box, BoxError, Limits, Outcome, Toolchain, Zygote, started
+from .boxes import BEAT, Box, BoxError, Broken, Limits, Outcome, Toolchain, Unfit, Zygote, started
 from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
+from .compare.match import show
 from .extract import code_block
-from .languages import HEAVY, NAMES, CompileError, imported, opener
+from .languages import NAMES, CompileError, opener, packages
 from .sandbox import values
 
+TRIES = 3
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
 
@@ -42,6 +44,8 @@ class Examiner:
         self.settings = self.own = settings
         self.watch = watch
         self.zygotes: dict[str, Zygote] = {}
+        self.last_beat = time.monotonic()
+        self.unfit: set[str] = set()  # packages that no zygote can keep
         self.values: dict[tuple[str, str, str], Any] = {}  # expected values by setup, statements, expression
         # by the identity of a problem, which is kept with it, and policies: its tests, under the first and the second
         self.plans: dict[tuple[int, str, str], tuple[Problem, list[Check], list[Check]]] = {}
@@ -75,12 +79,28 @@ class Examiner:
             zygote.close()
         self.zygotes = {}
 
+    def beat(self) -> None:
+        """A sign of life to the pool, once a second at most."""
+        if (now := time.monotonic()) - self.last_beat > 1 and self.watch is not None:
+            self.last_beat = now
+            self.watch.sendall(BEAT)
+
+    def recover(self, error: BoxError) -> None:
+        """After a failure of the sandbox: the next try has new zygotes, which load nothing that starts threads."""
+        self.close()
+        if isinstance(error, Unfit):
+            self.unfit |= set(error.names)
+
     def examine(self, problem: Problem, solution: Solution, settings: Settings | None = None) -> Verdict:
-        """The verdict. Never raises for what a candidate or a problem does; BoxError becomes internal_error."""
+        """The verdict. Never raises for what a candidate or a problem does.
+
+        A sandbox that fails is made anew, and its work done again. One that fails each time while the program runs in
+        it fails because of the program, whose verdict that is; anything else is an internal_error.
+        """
         self.settings = replace(settings, layer=self.own.layer) if settings else self.own
         verdict = Verdict("internal_error", solution.problem_id, solution.id, sandbox=self.settings.layer)
-        start = time.monotonic()
-        for _ in range(3):  # a zygote that was killed is replaced, and its work done again
+        start, broken = time.monotonic(), 0
+        for _ in range(TRIES):
             try:
                 self._examine(problem, solution, verdict)
                 break
@@ -88,8 +108,12 @@ class Examiner:
                 verdict.verdict, verdict.message = "internal_error", str(error)
                 break
             except BoxError as error:
+                broken += isinstance(error, Broken)
                 verdict.verdict, verdict.message, verdict.tests = "internal_error", str(error), []
-                self.close()
+                self.recover(error)
+        if broken == TRIES:
+            verdict.verdict, verdict.message = "runtime_error", f"it broke its sandbox: {verdict.message}"
+            verdict.also, verdict.also_message = (verdict.verdict, verdict.message) if self.settings.also else ("", "")
         verdict.wall_s = time.monotonic() - start
         return verdict
 
@@ -159,11 +183,12 @@ class Examiner:
             other = second[n] if second else None
             result, fresh = self._test(candidate, check, other, limits, helpers, reuse)
             failed = result.verdict != ACCEPTED or result.also not in ("", ACCEPTED)
-            if not fresh and (failed or n == len(todo) - 1):
-                # A failure is confirmed in a fresh process, and so is the last pass: a program that lives on what
-                # earlier tests left behind is found out there.
+            if not fresh and not failed and n == len(todo) - 1:
+                # A program that lives on what earlier tests left behind is found out here. A failure stands: a second
+                # try would be a second guess.
                 result, _ = self._test(candidate, check, other, limits, helpers, reuse=False)
             verdict.tests.append(result)
+            self.beat()
             open_, also_open = open_ and result.verdict == ACCEPTED, also_open and result.also == ACCEPTED
             if not open_ and not also_open and self.settings.stop_at_first_failure:
                 break
@@ -282,8 +307,17 @@ class _Boxes:
 
     def __init__(self, examiner: Examiner, problem: Problem) -> None:
         self.examiner, self.problem = examiner, problem
-        self.evaluator: Box | None = None
-        self.checker: Box | None = None
+        self.open: dict[str, Box] = {}
+        # Where the problem's code looks at what a program gave, the program decides how long that takes.
+        self.looking = replace(TRUSTED, time_s=min(TRUSTED.time_s, max(2.0, examiner.limits(problem).time_s)))
+
+    def box(self, name: str, source: str, limits: Limits, code: str, entry: str = "", setup: str = "") -> Box:
+        """The box of this name, opened at its first use; `code` tells which packages it needs."""
+        if name not in self.open:
+            heavy = packages(code, self.examiner.unfit)
+            zygote = self.examiner.zygote("heavy" if heavy else "plain")
+            self.open[name] = Box(zygote, source, "value", limits, entry, setup, heavy)
+        return self.open[name]
 
     def evaluate(self, statements: str, expression: str, **given: Any) -> Any:
         """The value of an expression of the problem's. One that is given nothing of the candidate's is remembered."""
@@ -291,14 +325,13 @@ class _Boxes:
         cache = self.examiner.values
         if not given and key in cache:
             return cache[key]
-        if self.evaluator is None:
-            heavy = imported(self.problem.setup + "\n" + statements, HEAVY)
-            zygote = self.examiner.zygote("heavy" if heavy else "plain")
-            self.evaluator = Box(zygote, "", "value", TRUSTED, "", self.problem.setup, heavy)
-        if self.evaluator.compile_error:
-            raise SchemaError(f"problem {self.problem.id!r}: setup is no Python: {self.evaluator.compile_error}")
+        setup = self.problem.setup
+        name, limits = ("answers", self.looking) if given else ("evaluator", TRUSTED)
+        box = self.box(name, "", limits, f"{setup}\n{statements}", "", setup)
+        if box.compile_error:
+            raise SchemaError(f"problem {self.problem.id!r}: setup is no Python: {box.compile_error}")
         task = {"before": statements, "expr": expression, "given": {k: values.encode(v) for k, v in given.items()}}
-        outcome = self.evaluator.run(json.dumps(task).encode())
+        outcome = box.run(json.dumps(task).encode())
         if given:  # what the candidate answered may well make the expression fail
             return values.answer(outcome.output)["r"]
         if outcome.status or not outcome.output:
@@ -308,26 +341,25 @@ class _Boxes:
         return cache[key]
 
     def check(self, given: Any, output: Any, expected: Any) -> Match:
-        """The problem's own checker decides."""
-        if self.checker is None:
-            source = self.problem.compare.checker or ""
-            self.checker = Box(self.examiner.zygote("plain"), source, "value", TRUSTED, "check")
-        if self.checker.compile_error:
-            raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {self.checker.compile_error}")
+        """The problem's own checker decides: True, or (True, ...), accepts. Whatever else it does, it refuses."""
+        source = self.problem.compare.checker or ""
+        box = self.box("checker", source, self.looking, source, "check")
+        if box.compile_error:
+            raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {box.compile_error}")
         task = {"args": [values.encode(v) for v in (given, output, expected)], "kwargs": {}}
-        outcome = self.checker.run(json.dumps(task).encode())
+        outcome = box.run(json.dumps(task).encode())
         if outcome.status or not outcome.output:  # checkers read outputs as if they were well-formed: these are not
             return Match("", f"the checker stopped: {outcome.report or 'no answer'}")
         answer = values.answer(outcome.output)["r"]
         passed, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
-        if not isinstance(passed, bool):
-            raise SchemaError(f"problem {self.problem.id!r}: the checker returned {answer!r:.80}, not True or False")
-        return Match("checker", "") if passed else Match("", f"checker: {reason or 'no'}")
+        if passed is True:
+            return Match("checker", "")
+        said = reason or "no" if passed is False else f"it returned {show(answer)}, which is not True"
+        return Match("", f"checker: {said}")
 
     def __enter__(self) -> _Boxes:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        for box in (self.evaluator, self.checker):
-            if box is not None:
-                box.close()
+        for box in self.open.values():
+            box.close()

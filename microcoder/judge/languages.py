@@ -22,6 +22,8 @@ class CompileError(Exception):
 
 
 class Zygotes(Protocol):
+    unfit: set[str]
+
     def zygote(self, name: str) -> Zygote: ...
 
 
@@ -35,7 +37,7 @@ def opener(
         if fault:
             raise CompileError(fault)
         return lambda: Box(zygotes.zygote("plain"), binary, "binary", limits, errors=True)
-    heavy, ahead = imported(source, HEAVY), imported(source, AHEAD)
+    heavy, ahead = packages(source, zygotes.unfit), imported(source, AHEAD)
     if kind == "function":  # LeetCode has these at hand without an import
         ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
 
@@ -48,6 +50,11 @@ def opener(
         return box
 
     return opened
+
+
+def packages(source: str, unfit: set[str]) -> tuple[str, ...]:
+    """The large packages that a program imports, less those that no zygote can keep."""
+    return tuple(name for name in imported(source, HEAVY) if name not in unfit)
 
 
 def imported(source: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from .running import Program, Ran
 from .worker import Request, receive, send
 
 LAYERS = ("auto", "full", "landlock", "rlimits")
-OWN_CPU_SECONDS = 120.0  # what a worker may use for one candidate; comparing 16 MB takes about one
+OWN_CPU_SECONDS = 20.0  # what a worker may use between two signs of life; comparing 16 MB takes about one
+SILENT_SECONDS = 300.0  # a worker that neither works nor gives a sign for so long is replaced
 KNOWN_PROBLEMS, KNOWN_BYTES = 1000, 64 << 20  # what a worker keeps for the next solution
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd}, {pid})"
@@ -41,6 +42,10 @@ _Item = tuple["Future[Any]", Candidate | Program]  # what is asked, and where th
 
 class GivenUp(Exception):
     """A candidate that is not tried again; the message says why."""
+
+
+class TooMuchWork(GivenUp):
+    """What a candidate gave takes the judge too long to look at."""
 
 
 class Judge(Judging):
@@ -207,6 +212,8 @@ class Judge(Judging):
             except GivenUp as error:
                 if worker is not None:
                     worker.close()
+                if isinstance(error, TooMuchWork):
+                    return _too_much(work, str(error), self.sandbox), None
                 reason = str(error)
                 break
             except (EOFError, OSError, BoxError) as error:
@@ -257,7 +264,8 @@ class _Worker:
         theirs.close()
         try:
             send(self.sock, settings)
-            answer = receive(self.sock)
+            while (answer := receive(self.sock)) is None:
+                pass
         except (EOFError, OSError):
             self.close()
             raise BoxError("the worker process did not start") from None
@@ -274,14 +282,22 @@ class _Worker:
         self.poll.register(self.sock, select.POLLIN)
 
     def ask(self, work: Candidate | Program) -> Verdict | Ran:
-        """The answer; GivenUp if the worker itself, not the candidate, uses CPU without end."""
+        """The answer; TooMuchWork if the worker itself, not the candidate, uses CPU without end."""
         send(self.sock, work if isinstance(work, Program) else self.request(*work))
-        before = self.cpu()
-        while not self.poll.poll(5000):
-            if self.cpu() - before > OWN_CPU_SECONDS:
-                self.process.kill()
-                raise GivenUp(f"it used over {OWN_CPU_SECONDS:.0f} s of CPU to compare")
-        answer: Verdict | Ran = receive(self.sock)
+        answer: Verdict | Ran | None = None
+        while answer is None:
+            before = last = self.cpu()
+            silent = 0.0
+            while not self.poll.poll(5000):
+                used = self.cpu()
+                silent, last = (silent + 5 if used == last else 0.0), used
+                if used - before > OWN_CPU_SECONDS:
+                    self.process.kill()
+                    raise TooMuchWork(f"looking at what it gave took over {OWN_CPU_SECONDS:.0f} s of CPU")
+                if silent > SILENT_SECONDS:
+                    self.process.kill()
+                    raise BoxError(f"the worker gave no sign of life for {SILENT_SECONDS:.0f} s")
+            answer = receive(self.sock)  # None is a sign of life
         return answer
 
     def request(self, problem: Problem, solution: Solution, settings: Settings | None) -> Request:
@@ -313,6 +329,12 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def _too_much(work: Candidate | Program, reason: str, sandbox: str) -> Verdict | Ran:
+    if isinstance(work, Program):
+        return Ran("output_limit", message=reason)
+    return Verdict("output_limit", work.solution.problem_id, work.solution.id, message=reason, sandbox=sandbox)
 
 
 def usable_cores() -> int:

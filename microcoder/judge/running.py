@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from .boxes import BoxError, Limits
+from .boxes import BoxError, Broken, Limits
 from .cpp import NoCompiler
-from .examine import Examiner, failure, signal_name
+from .examine import TRIES, Examiner, failure, signal_name
 from .languages import CompileError, opener
 
 
@@ -41,11 +41,11 @@ class Ran:
 
 
 def run_program(examiner: Examiner, program: Program) -> Ran:
-    """Never raises for what a program does; where the sandbox itself fails three times, `internal_error`."""
+    """Never raises for what a program does; as for a candidate, a sandbox that fails is made anew."""
     own = examiner.own
     limits = program.limits or Limits(own.time_limit_s * own.time_factor, own.memory_mb << 20, own.output_mb << 20)
-    start, reason = time.monotonic(), ""
-    for _ in range(3):  # as for a candidate: a zygote that was killed is replaced
+    start, reason, broken = time.monotonic(), "", 0
+    for _ in range(TRIES):
         try:
             return _run(examiner, program, limits)
         except CompileError as error:
@@ -54,7 +54,10 @@ def run_program(examiner: Examiner, program: Program) -> Ran:
             return Ran("internal_error", message=str(error))
         except BoxError as error:
             reason = str(error)
-            examiner.close()
+            broken += isinstance(error, Broken)
+            examiner.recover(error)
+    if broken == TRIES:
+        return Ran("runtime_error", message=f"it broke its sandbox: {reason}")
     return Ran("internal_error", message=reason)
 
 

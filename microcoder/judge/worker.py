@@ -19,6 +19,10 @@ from .running import Program, Ran, run_program
 from .sandbox import kernel
 
 _LENGTH = struct.Struct("!Q")
+_TRIAL = """
+import os, sys, tempfile
+print([path for path in sys.path if path.endswith("-packages") and not os.path.isdir(path)])
+"""
 
 
 class Request(NamedTuple):
@@ -38,9 +42,9 @@ def send(sock: socket.socket, message: Any) -> None:
 
 
 def receive(sock: socket.socket) -> Any:
-    """The next message; EOFError if the other side is gone."""
+    """The next message, None for a sign of life (boxes.BEAT); EOFError if the other side is gone."""
     (size,) = _LENGTH.unpack(_exactly(sock, _LENGTH.size))
-    return pickle.loads(_exactly(sock, size))
+    return pickle.loads(_exactly(sock, size)) if size else None
 
 
 def _exactly(sock: socket.socket, size: int) -> bytearray:
@@ -107,11 +111,11 @@ def start(settings: Settings, watch: socket.socket | None) -> Examiner:
     for layer in layers:
         examiner = Examiner(replace(settings, layer=layer), watch)
         try:
-            # No zygote has tempfile loaded: that a program can import it shows that it can read the library.
-            program, limits = "import tempfile; print(1)", Limits(5.0, 1 << 29, 1 << 20)
-            with Box(examiner.zygote("plain"), program, "stdin", limits) as box:
+            # No zygote has tempfile loaded: that a program can import it shows that it can read the library. The
+            # folders of installed packages must be there too.
+            with Box(examiner.zygote("plain"), _TRIAL, "stdin", Limits(5.0, 1 << 29, 1 << 20)) as box:
                 outcome = box.run(b"")
-            if outcome.output == b"1\n":
+            if outcome.output == b"[]\n":
                 return examiner
             reasons.append(f"{layer}: a trial program ended with {outcome.status}, {outcome.output!r} {outcome.report}")
         except BoxError as error:

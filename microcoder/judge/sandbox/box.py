@@ -8,6 +8,7 @@ import _thread
 import builtins
 import fcntl
 import gc
+import json
 import math
 import os
 import resource
@@ -19,11 +20,12 @@ import types
 from _socket import socket, socketpair
 from typing import Any, NamedTuple
 
-from . import kernel, landlock, program, root, seccomp, wire
+from . import kernel, landlock, program, root, seccomp, sweep, wire
 
 ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
 OPEN_FILES = 128
 PROCESSES = 256  # threads, in effect
+WATCH_SECONDS = 0.05  # how often the memory of a running test is looked at
 
 
 class Stock(NamedTuple):
@@ -51,6 +53,8 @@ class Box:
         self.ready = False
         self.ruleset = -1
         self.filter: seccomp.Filter | None = None
+        self.own_file = b""  # the program's text, where it wants to read itself
+        self.seen = 0  # most KiB that a running test was seen to have
         self.runner: _Runner | None = None
 
     def arrange(self, given: int, output: int, report: int) -> None:
@@ -84,12 +88,15 @@ class Box:
         """Compile the program, once for all tests; what is wrong with it, if anything."""
         given = 0 if self.stdin else program.INPUT
         try:
-            source = os.pread(given, os.fstat(given).st_size, 0).decode("utf-8", "surrogatepass")
-            self.setup = compile(self.job["setup"], "<setup>", "exec") if self.job["setup"] else None
-            self.code = compile(source.removeprefix("\ufeff"), "solution.py", "exec", dont_inherit=True)
+            source, setup, self.entry = json.loads(os.pread(given, os.fstat(given).st_size, 0))
+            source = source.removeprefix("\ufeff")
+            self.setup = compile(setup, "<setup>", "exec") if setup else None
+            self.code = compile(source, "solution.py", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
             return f"{type(error).__name__}: {error}"[:500]
         sys.modules[self.module.__name__] = self.module
+        self.finish = program.needs_finishing(source)
+        self.own_file = program.give_source(self.module, source, self.scratch)
         sys.set_int_max_str_digits(0)  # after compiling: there a long number takes quadratic time
         program.import_ahead(self.job["imports"], self.module, everything=self.job["kind"] == "function")
         return ""
@@ -97,8 +104,7 @@ class Box:
     def lock_down(self) -> None:
         """From here on this process has no capabilities, no files but the interpreter's, no network, and limits."""
         layer = self.job["layer"]
-        if self.full:
-            root.enter_box()
+        self.mounted = root.enter_box() if self.full else []
         os.chdir(self.scratch)
         limits = {
             resource.RLIMIT_CORE: 0,
@@ -151,6 +157,7 @@ class Box:
 
     def once(self) -> tuple[int, float, int, float, bool]:
         """Wait status, CPU seconds, peak KiB, wall seconds, overdue."""
+        self.put_own_file()
         pid = kernel.bare_clone()
         if pid == 0:
             try:
@@ -165,10 +172,15 @@ class Box:
             os.close(fd)
         return (*self.reap(pid), time.monotonic() - start, overdue)
 
+    def put_own_file(self) -> None:
+        if self.own_file:
+            with open(os.path.join(self.scratch, program.NAME), "wb") as file:
+                file.write(self.own_file)
+
     def run_once(self) -> int:
         if self.stdin:
-            return program.run_stdin(self.code, self.module, aloud=self.errors)
-        return program.run_value(self.code, self.module, self.setup, self.job["entry"])
+            return program.run_stdin(self.code, self.module, self.finish, aloud=self.errors)
+        return program.run_value(self.code, self.module, self.setup, self.entry)
 
     def enter_test(self, keep: int = 0) -> None:
         """The last steps before the candidate's code: close what is not its own, and give up the box's rights."""
@@ -177,6 +189,7 @@ class Box:
         if self.ruleset >= 0:
             landlock.restrict(self.ruleset)
         os.closerange(self.open_to + keep, OPEN_FILES)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as it is elsewhere
         if self.filter is not None:
             self.filter.install()
         gc.enable()
@@ -194,7 +207,7 @@ class Box:
         return seccomp.Filter(seccomp.test_program(pid))
 
     def outwait(self, pid: int, fd: int, used: float = 0.0) -> bool:
-        """Wait until `fd` says that a test is over, and end one that uses its CPU time up or sleeps for too long.
+        """Wait until `fd` says that a test is over; end one that uses up its CPU time or memory, or sleeps too long.
 
         The limits are watched from here, where the program can neither disarm nor outlast them, and on the precise
         clock: the kernel's own timers (setitimer, RLIMIT_CPU) count ticks, and on a loaded host charge a program
@@ -203,14 +216,18 @@ class Box:
         start = time.monotonic()
         limit = self.job["time_limit_s"]
         sleep = max(2 * limit, limit + 1)
+        most = self.job["memory_bytes"] >> 10
         wait = limit
-        while not _over(pid, fd, wait):
+        self.seen = 0
+        while not _over(pid, fd, min(wait, WATCH_SECONDS)):
             cpu = limit - (_cpu(pid) - used)
-            # Time spent waiting for a core is the host's doing, not the program's.
-            idle = sleep - (time.monotonic() - start - _run_queue_delay(pid))
-            if cpu <= 0 or idle <= 0:
+            idle = sleep - (time.monotonic() - start)
+            if idle <= 0:  # time spent waiting for a core is the host's doing, not the program's
+                idle += _run_queue_delay(pid)
+            self.seen = max(self.seen, _resident(pid))
+            if cpu <= 0 or idle <= 0 or self.seen > most:
                 os.kill(pid, signal.SIGKILL)
-                return cpu > 0
+                return cpu > 0 and idle <= 0
             wait = min(cpu, idle)
         return False
 
@@ -222,19 +239,20 @@ class Box:
                 os.killpg(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass
-        return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // (1 if kernel.LINUX else 1024)
+        peak = max(usage.ru_maxrss // (1 if kernel.LINUX else 1024), self.seen)
+        return status, usage.ru_utime + usage.ru_stime, peak
 
     def sweep(self) -> bool:
         """Empty the scratch folder; True if that failed and the box must not be used again."""
         try:
-            if os.listdir(self.scratch):
-                _remove_all(self.scratch)
+            sweep.clear(self.scratch, self.mounted)
             return False
         except OSError:
             return True
 
     def reused(self) -> tuple[Any, ...]:
         """One test in a process that earlier tests ran in: faster, and state can leak (see docs/judge.md)."""
+        self.put_own_file()
         if self.runner is None:
             self.runner = _Runner(self)
         fresh = self.runner.tests == 0
@@ -287,8 +305,10 @@ class _Runner:
                 shared.update(functions)
             sys.modules[module.__name__] = module
             sys.setrecursionlimit(program.RECURSION_LIMIT)
+            sys.stdin = sys.stdout = sys.stderr = sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = None  # type: ignore
+            gc.collect()  # what the program opened is closed now: open(0) closes descriptor 0
             for fd, copy in files.items():
-                os.dup2(copy, fd)  # open(0) closes descriptor 0 when it is done
+                os.dup2(copy, fd)
             program.open_streams()
             control.send(b"d")
 
@@ -307,6 +327,7 @@ class _Runner:
             return 0, _cpu(self.pid) - before, _peak(self.pid), time.monotonic() - start, False
         self.ended = True
         self.sock.close()
+        os.kill(self.pid, signal.SIGKILL)  # or it would be waited for, if all it did was to close its socket
         status, cpu, peak = self.box.reap(self.pid)
         return status, cpu - before, peak, time.monotonic() - start, overdue
 
@@ -356,6 +377,15 @@ def _cpu(pid: int) -> float:
         return 0.0
 
 
+def _resident(pid: int) -> int:
+    """Resident KiB of a process at this moment."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) * resource.getpagesize() >> 10
+    except (OSError, IndexError):
+        return 0
+
+
 def _peak(pid: int) -> int:
     """Peak resident KiB of a process that is still there."""
     try:
@@ -375,22 +405,3 @@ def _run_queue_delay(pid: int) -> float:
     except (OSError, IndexError, ValueError):
         pass
     return longest / 1e9
-
-
-def _remove_all(folder: str) -> None:
-    """Empty a folder, folders without permissions included."""
-    import shutil  # pulls in the compression modules; rarely needed
-
-    def force(function: Any, path: str, _: Any) -> None:
-        os.chmod(os.path.dirname(path), 0o700)
-        if os.path.isdir(path) and not os.path.islink(path):
-            os.chmod(path, 0o700)
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
-
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, onerror=force)
-        else:
-            os.unlink(entry.path)

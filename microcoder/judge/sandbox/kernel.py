@@ -76,6 +76,19 @@ def bare_clone(flags: int = 0) -> int:
     return pid
 
 
+def set_thread_stacks(size: int) -> None:
+    """The stack of threads that do not ask for one, in place of a reservation as large as the main thread's."""
+    attributes = ctypes.create_string_buffer(256)  # a pthread_attr_t takes 56 or 64
+    if hasattr(libc, "pthread_setattr_default_np"):
+        libc.pthread_attr_init(attributes)
+        libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(size))
+        libc.pthread_setattr_default_np(attributes)
+
+
+def single_thread() -> bool:
+    return not LINUX or len(os.listdir("/proc/self/task")) == 1
+
+
 def unshare(flags: int) -> None:
     _checked("unshare", libc.unshare(flags))
 

@@ -65,6 +65,7 @@ def _private_root() -> Layer:
 
 def _namespaces() -> Layer:
     def work() -> None:
+        paths = root.interpreter_paths()
         root.enter_user_namespace()
         root.build()
         flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC
@@ -72,10 +73,13 @@ def _namespaces() -> Layer:
         if pid == 0:
             try:
                 root.enter_box()
-                os._exit(0 if os.getpid() == 1 else 1)
+                hidden = [n for n, path in enumerate(paths, start=2) if not os.path.exists(path)]
+                os._exit(hidden[0] if hidden else os.getpid() != 1)
             finally:
                 os._exit(1)
-        if os.waitpid(pid, 0)[1]:
+        if status := os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+            if status > 1:
+                raise OSError(f"programs do not see {paths[status - 2]}, where their modules are")
             raise OSError("a box could not mount its own /tmp and /proc")
 
     detail = "own processes, network, IPC, /tmp and /proc"

@@ -7,9 +7,10 @@ status, and both are judged outside.
 `prepare` runs once in the zygote: whatever a test process need not do itself, it does not pay for.
 """
 
-import _io
 import _thread
 import atexit
+import builtins
+import gc
 import json
 import os
 import re
@@ -19,29 +20,34 @@ from itertools import zip_longest
 from os import _exit as leave
 from typing import Any
 
-from . import template, values
+from . import kernel, template, values
 
 # Generous like LiveCodeBench's runner: a solution should not fail for want of a line at its top.
 RECURSION_LIMIT = 50_000
 REPORT = 3  # descriptor: what went wrong, for the message only
 RESULT = 4  # descriptor: the returned value
 INPUT = 5  # descriptor: the arguments
-THREAD_STACK = 64 << 20
+NAME = "solution.py"
+# Signs that a program leaves work to the end of the interpreter: writers that are flushed, destructors that print.
+_AT_THE_END = (
+    "__del__", "fdopen", "detach", "open(1", "Writer", "Wrapper", "FileIO", "/dev/stdout", "/dev/fd/1", "'w", '"w',
+    "ctypes",
+)  # fmt: skip
 
-__all__ = ["import_ahead", "leave", "prepare", "run_stdin", "run_value"]
+__all__ = ["give_source", "import_ahead", "leave", "needs_finishing", "prepare", "run_stdin", "run_value"]
 
 
 def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
     """The modules that programs will be executed in, and the standard streams of descriptors 0 to 2."""
     for known in [n for n in sys.modules if n.partition(".")[0] == "microcoder"]:
         del sys.modules[known]
-    sys.argv = ["solution.py"]
+    sys.argv = [NAME]
     sys.setrecursionlimit(RECURSION_LIMIT)
     open_streams()
     modules = {"stdin": types.ModuleType("__main__"), "function": types.ModuleType("solution")}
     modules["value"] = types.ModuleType("solution")
     for module in modules.values():
-        module.__dict__["__builtins__"] = __builtins__
+        module.__dict__["__builtins__"] = builtins if module.__name__ == "__main__" else vars(builtins)
     modules["function"].__dict__.update(names)
     return modules
 
@@ -61,40 +67,79 @@ def import_ahead(names: list[str], module: types.ModuleType, everything: bool) -
         import threading
 
         threading.excepthook = lambda args: _report(describe(args.exc_value) if args.exc_value else "a thread failed")
-        threading.stack_size(THREAD_STACK)  # the main stack is large (see boxes.py); threads need not reserve as much
+
+
+def give_source(module: types.ModuleType, source: str, folder: str) -> bytes:
+    """Tell a program where it stands (__file__, inspect.getsource); what that file must hold, if it is to be read."""
+    module.__file__ = os.path.join(folder, NAME)
+    module.__dict__["__loader__"] = types.SimpleNamespace(get_source=lambda name: source)
+    reads = "__file__" in source or "argv" in source
+    return source.encode("utf-8", "surrogatepass") if reads else b""
+
+
+def needs_finishing(source: str) -> bool:
+    """Whether it may matter that the interpreter comes to its end in order. A wrong guess costs time, or output."""
+    return any(sign in source for sign in _AT_THE_END)
 
 
 def open_streams() -> None:
     """sys.stdin, stdout and stderr on descriptors 0 to 2, and their copies in sys.__stdin__ and so on."""
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         errors = "backslashreplace" if name == "stderr" else "surrogateescape"
-        stream = open(fd, "r" if fd == 0 else "w", encoding="utf-8", errors=errors, closefd=False)
+        stream: Any = open(fd, "r" if fd == 0 else "w", encoding="utf-8", errors=errors, closefd=False)
+        stream.buffer.raw.name = f"<{name}>"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
 
 
-def run_stdin(code: types.CodeType, module: types.ModuleType, aloud: bool = False) -> int:
-    """The program as a script: threads waited for, atexit run, all flushed. `aloud`: with tracebacks on stderr."""
+def run_stdin(code: types.CodeType, module: types.ModuleType, finish: bool, aloud: bool = False) -> int:
+    """The program as a script: threads waited for, atexit run, all flushed.
+
+    `finish`: its objects are destroyed too, as at the interpreter's end. `aloud`: with tracebacks on stderr.
+    """
     status = 0
-    stdout = sys.stdout
+    main = sys.modules["__main__"] = types.ModuleType("__main__")  # nobody else holds it, so that it can be destroyed
+    main.__dict__.update(module.__dict__, __annotations__={}, __cached__=None)
+    if "threading" in sys.modules:
+        sys.modules["threading"]._main_thread._set_native_id()  # not the zygote's any more
     if aloud:
         sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
-        exec(code, module.__dict__)
+        exec(code, main.__dict__)
     except BaseException as error:
         status = _status(error)
-        if aloud:
+        if aloud or sys.excepthook is not sys.__excepthook__:
             _show(error)
     try:
         if _thread._count() and "threading" in sys.modules:
             sys.modules["threading"]._shutdown()  # waits for threads that are not daemons
         atexit._run_exitfuncs()
-        for stream in (stdout, sys.stdout, *module.__dict__.values()):
-            if isinstance(stream, _io._IOBase) and not stream.closed:  # not io.IOBase: an ABC's test is slow
-                stream.flush()
+        _flush(sys.stdout)
+        if finish:
+            del main
+            _destroy()
+        _flush(sys.__stdout__)
     except BaseException as error:
         status = status or _status(error)
     return status
+
+
+def _flush(stream: Any) -> None:
+    try:
+        if stream is None or getattr(stream, "closed", False):
+            return
+    except ValueError:  # detached from its descriptor
+        return
+    stream.flush()
+
+
+def _destroy() -> None:
+    """Drop what the program holds, as the interpreter does at its end: destructors run, writers flush."""
+    sys.stdout, sys.stderr, sys.stdin = sys.__stdout__, sys.__stderr__, sys.__stdin__
+    gc.collect()  # what stays is in another order afterwards, in which a writer is finished before its file
+    del sys.modules["__main__"]
+    gc.collect()
+    kernel.libc.fflush(None)  # what C functions have printed
 
 
 def run_value(code: types.CodeType, module: types.ModuleType, setup: types.CodeType | None, entry: str) -> int:

@@ -134,6 +134,8 @@ def build(programs: Iterable[str] = (), folders: Iterable[str] = (), precompiled
         os.symlink(target, "." + path)
     for name, fd in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         os.symlink(f"/proc/self/fd/{fd}", f"./dev/{name}")
+    os.symlink("/proc/self/fd", "./dev/fd")
+    os.symlink("/tmp", "./dev/shm")  # semaphores, such as multiprocessing.Lock, are files there
     os.makedirs("./tmp", exist_ok=True)
     if os.path.isdir("." + PACKAGE):  # installed among the packages: its problems and answers are not for candidates
         kernel.mount("tmpfs", "." + PACKAGE, "tmpfs", kernel.MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k,mode=555")
@@ -151,10 +153,19 @@ def _detached(path: str, read_only: bool) -> int:
     return fd
 
 
-def enter_box() -> None:
-    """Inside a box's own namespaces: an empty /tmp, and a /proc that shows this box only."""
+def enter_box() -> list[str]:
+    """Inside a box's own namespaces: a /proc that shows this box only, and a /tmp of its own.
+
+    That is empty, unless the interpreter lies below /tmp: what of it must be seen is returned by its name there.
+    """
     private = MS_NOSUID | MS_NODEV | kernel.MS_NOEXEC
+    mounted = os.listdir("/tmp")
+    trees = [_detached(f"/tmp/{name}", read_only=False) for name in mounted]  # they are read-only already
     kernel.mount("tmpfs", "/tmp", "tmpfs", private, "size=64m,nr_inodes=4k,mode=1777")
+    for name, tree in zip(mounted, trees, strict=True):
+        os.mkdir(f"/tmp/{name}")
+        kernel.syscall("move_mount", tree, b"", AT_FDCWD, f"/tmp/{name}".encode(), kernel.MOVE_MOUNT_F_EMPTY_PATH)
+        os.close(tree)
     flags = kernel.MS_RDONLY | MS_NOSUID | MS_NODEV | kernel.MS_NOEXEC
     for data in ("subset=pid", ""):
         try:
@@ -164,3 +175,4 @@ def enter_box() -> None:
             continue
     else:  # some containers mask parts of /proc, and then the kernel refuses: hide it instead
         kernel.mount("tmpfs", "/proc", "tmpfs", flags, "size=4k,mode=555")
+    return mounted

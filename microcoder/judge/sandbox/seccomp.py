@@ -4,7 +4,8 @@ Two filters stack. The first is installed once in a box and allows what the box 
 wait, pidfd_open, the calls that restrict further). The second is tiny and installed in every test process: from there
 on no new process, no other program, no waiting on others, no change of anybody else's limits. Threads are allowed;
 sockets other than a local pair (asyncio needs one) are not; clone3 answers ENOSYS so that the C library falls back to
-clone, whose flags can be inspected.
+clone, whose flags can be inspected. Files that can be read are the host's own, so nothing may be done to them that
+others would notice: locks and flushes succeed and do nothing, leases and signals on readiness are refused.
 """
 
 import ctypes
@@ -46,17 +47,25 @@ execveat:322:281
 _BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self", "execveat")
 # What Landlock leaves to the owner of a file, where the file system is not private.
 _BY_OWNER = ("chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
+_PRETENDED = ("flock", "fsync", "fdatasync", "msync")
+# Commands of fcntl: copies of a descriptor, its flags and those of the file, asking for locks; and taking them.
+_FCNTL, _FCNTL_PRETENDED, _F_SETFL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034), (6, 7, 37, 38), 4
+_O_ASYNC = 0x2000
+_XATTR = {"x86_64": (188, 199), "aarch64": (5, 16)}  # extended attributes, which a file system need not have
 _CLONE3 = 435
 _CLONE_THREAD = 0x10000
 _RLIMIT_STACK = 3
 _SOCK_STREAM = 1
-_FIONBIO, _FIOCLEX = 0x5421, 0x5451
+_IOCTL = (0x5421, 0x5451, 0x5450, 0x541B)  # FIONBIO, FIOCLEX, FIONCLEX, FIONREAD
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
-_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # BPF: ld abs, jeq, jset, and, ret
+_ENOTSUP = 0x0005005F
+_NOTHING = 0x00050000  # the call returns 0 and has done nothing
+# BPF: ld abs, jeq, jgt, jge, jset, and, ret
+_LOAD, _EQUAL, _ABOVE, _FROM, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06
 # offsets in struct seccomp_data (both machines are little-endian)
-_NR, _ARCH_AT, _ARG0, _ARG1, _ARG5, _ARG5_HIGH = 0, 4, 16, 24, 56, 60
+_NR, _ARCH_AT, _ARG0, _ARG1, _ARG2, _ARG5, _ARG5_HIGH = 0, 4, 16, 24, 32, 56, 60
 
 
 def _numbers() -> dict[str, int]:
@@ -72,10 +81,12 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 def box_program() -> bytes:
     """Allow the listed calls, whoever makes them; refuse the rest."""
     numbers = sorted(_numbers().values())
+    first, last = _XATTR[kernel.MACHINE]
     head = _op(_LOAD, _ARCH_AT) + _op(_EQUAL, _ARCH[kernel.MACHINE], 1, 0) + _op(_RETURN, _KILL) + _op(_LOAD, _NR)
-    checks = b"".join(_op(_EQUAL, n, len(numbers) - i + 2, 0) for i, n in enumerate(numbers))
-    tail = _op(_EQUAL, _CLONE3, 0, 1) + _op(_RETURN, _ENOSYS) + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
-    return head + checks + tail
+    checks = b"".join(_op(_EQUAL, n, len(numbers) - i + 5, 0) for i, n in enumerate(numbers))
+    tail = _op(_EQUAL, _CLONE3, 0, 1) + _op(_RETURN, _ENOSYS)
+    tail += _op(_FROM, first, 0, 2) + _op(_ABOVE, last, 1, 0) + _op(_RETURN, _ENOTSUP)
+    return head + checks + tail + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
 
 
 def test_program(own_pid: int | None = None, password: int | None = None) -> bytes:
@@ -103,15 +114,26 @@ def test_program(own_pid: int | None = None, password: int | None = None) -> byt
     # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
     program += _op(_EQUAL, numbers["socketpair"], 0, 5) + _op(_LOAD, _ARG1) + _op(_AND, 0xF)
     program += _op(_EQUAL, _SOCK_STREAM, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-    if own_pid is not None:  # the same for flags of files; ENOTTY is what Python expects of a file that is no terminal
-        program += _op(_EQUAL, numbers["ioctl"], 0, 5) + _op(_LOAD, _ARG1)
-        program += _op(_EQUAL, _FIONBIO, 1, 0) + _op(_EQUAL, _FIOCLEX, 0, 1)
-        program += _op(_RETURN, _ALLOW) + _op(_RETURN, _ENOTTY)
+    for name in _PRETENDED:
+        program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _NOTHING)
+    # ENOTTY is what Python expects of a file that is no terminal
+    program += _only(numbers["ioctl"], dict.fromkeys(_IOCTL, _ALLOW), _ENOTTY)
+    program += _op(_EQUAL, numbers["fcntl"], 0, 6) + _op(_LOAD, _ARG1) + _op(_EQUAL, _F_SETFL, 0, 3)
+    program += _op(_LOAD, _ARG2) + _op(_ANY_BIT, _O_ASYNC, 0, 1) + _op(_RETURN, _EPERM) + _op(_LOAD, _NR)
+    commands = dict.fromkeys((*_FCNTL, _F_SETFL), _ALLOW) | dict.fromkeys(_FCNTL_PRETENDED, _NOTHING)
+    program += _only(numbers["fcntl"], commands, _EPERM)
     guarded = [("prlimit64", 0)] + [(n, own_pid) for n in ("kill", "tkill", "tgkill") if own_pid is not None]
     for name, first in guarded:
         program += _op(_EQUAL, numbers[name], 0, 4) + _op(_LOAD, _ARG0)
         program += _op(_EQUAL, first or 0, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
     return program + _op(_RETURN, _ALLOW)
+
+
+def _only(number: int, answers: dict[int, int], otherwise: int) -> bytes:
+    """What becomes of a call by its second argument."""
+    checks = b"".join(_op(_EQUAL, value, 0, 1) + _op(_RETURN, answer) for value, answer in answers.items())
+    body = _op(_LOAD, _ARG1) + checks + _op(_RETURN, otherwise)
+    return _op(_EQUAL, number, 0, len(body) // 8) + body
 
 
 class _Program(ctypes.Structure):

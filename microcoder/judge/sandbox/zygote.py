@@ -17,6 +17,7 @@ from .native import BOXES
 
 # Loaded ahead of time: what most programs for contests use, and no more. Each further module makes every fork of every
 # candidate dearer, so the rest is imported by a box whose candidate asks for it (languages.py, AHEAD).
+THREAD_STACK = 8 << 20  # what threads have elsewhere; by default they would reserve as much as the main stack has
 WARM = "collections heapq bisect math itertools functools re string typing copy operator io json types atexit".split()
 
 
@@ -38,11 +39,14 @@ def main(fd: int, layer: str, tools: dict[str, Any]) -> None:
         return
     sys.path.remove(os.path.dirname(root.PACKAGE))  # put there to load this file; not for candidates
     sys.dont_write_bytecode = True
-    os.environ.clear()
+    for name in [n for n in os.environ if not n.endswith("_NUM_THREADS")]:  # these hold for late imports too
+        del os.environ[name]
     for name in WARM:
         __import__(name)
     stock = _stock(layer)
+    kernel.set_thread_stacks(THREAD_STACK)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # process 1 of a box gets no signal from inside but what it handles
     gc.collect()
     gc.disable()
     gc.freeze()
@@ -72,12 +76,12 @@ def serve(sock: socket, layer: str, stock: Stock, tools: dict[str, Any]) -> None
             job, fds = wire.receive(sock, max_fds=4)
         except (EOFError, ConnectionError):
             return
-        for name in set(job["preload"]) - loaded:
-            loaded.add(name)
-            try:
-                __import__(name)
-            except ImportError:
-                pass  # the candidate's own import will say so
+        if new := set(job["preload"]) - loaded:
+            loaded |= new
+            _import(new)
+            if not kernel.single_thread():  # a fork would have none of the others, and wait for them for ever
+                wire.send(sock, {"unfit": sorted(new)})
+                return
         job |= common | {"own_bytes": _address_space()}
         try:
             pid = kernel.bare_clone(flags if layer == "full" else 0)
@@ -96,10 +100,19 @@ def serve(sock: socket, layer: str, stock: Stock, tools: dict[str, Any]) -> None
             wire.send(sock, {"pid": pid})
 
 
+def _import(names: set[str]) -> None:
+    for name in names:
+        try:
+            __import__(name)
+        except ImportError:
+            pass  # the candidate's own import will say so
+
+
 def _enter_box(zygote: socket, job: dict[str, Any], fds: list[int], stock: Stock) -> None:
     box = None
     try:
         zygote.close()
+        os.setsid()  # or a signal to its process group would reach the zygote
         box = BOXES.get(job["kind"], Box)(job, socket(fileno=fds[0]), fds[1:], stock)
         box.main()
     except BaseException as error:
