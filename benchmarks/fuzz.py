@@ -32,7 +32,13 @@ import fuzz_channel
 import fuzz_http
 from fuzz_recipes import Case, Malformed, shrunk
 
-GROWTH = {"MB": (1.1, 24.0), "processes": (1.0, 2.0), "descriptors": (1.0, 8.0), "files": (1.0, 2.0)}  # factor, and more
+SIMPLER = ("acts", "steps", "got", "expected", "compare", "input")  # the fields of a case that are made simpler
+GROWTH = {
+    "MB": (1.1, 24.0),
+    "processes": (1.0, 2.0),
+    "descriptors": (1.0, 8.0),
+    "files": (1.0, 2.0),
+}  # factor, and more
 
 
 class Runner(Protocol):
@@ -60,6 +66,7 @@ class Tally:
     again: Counter[str] = field(default_factory=Counter)  # further cases of the same signature
     unsteady: list[str] = field(default_factory=list)  # seen once and not again
     held: list[dict[str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, case: Case, seconds: float) -> None:
@@ -105,7 +112,8 @@ class Channel:
 
 def described(case: Case) -> str:
     if case["target"] == "box":
-        return f"{case['layer']}{' reuse' if case['reuse'] else ''} {case['kind']} {'; '.join(case['acts']) or case.get('source')}"[:120]
+        what = "; ".join(case["acts"]) or case["source"]
+        return f"{case['layer']}{' reuse' if case['reuse'] else ''} {case['kind']} {what}"[:120]
     return f"{case['name']} {case.get('policy', '')} {case.get('assert', '')}".strip()
 
 
@@ -130,7 +138,9 @@ def attempt(runner: Runner, case: Case) -> tuple[str, str]:
         return "", ""
 
 
-def work(make: Callable[[], Runner], seed: int, end: float, tally: Tally, corpus: Path | None, leave: threading.Event) -> None:
+def work(
+    make: Callable[[], Runner], seed: int, end: float, tally: Tally, corpus: Path | None, leave: threading.Event
+) -> None:
     """One thread: case after case until the time is over."""
     runner, source = make(), random.Random(seed)
     sampled = time.monotonic()
@@ -167,7 +177,7 @@ def report(runner: Runner, case: Case, kind: str, words: str, tally: Tally, corp
             del tally.found[name]
             tally.unsteady.append(f"{name}: {words}")
         return
-    small = shrunk(case, ("acts", "steps", "got", "expected", "compare", "input"), lambda one: attempt(runner, one)[0] == kind)
+    small = shrunk(case, SIMPLER, lambda one: attempt(runner, one)[0] == kind)
     words = attempt(runner, small)[1] or words
     tally.found[name] = {"kind": kind, "words": words, "case": small}
     print(f"FOUND {name}: {words}\n      {json.dumps(small)[:600]}", flush=True)
@@ -197,9 +207,12 @@ def table(tally: Tally, elapsed: float) -> str:
     for target in sorted(tally.cases):
         slowest, words = tally.slowest[target]
         lines.append(f"{target:8}{tally.cases[target]:9}{tally.cases[target] / elapsed:9.1f}{slowest:11.2f}  {words}")
-    lines.append(f"\nfindings: {len(tally.found)}; by kind: {dict(Counter(one['kind'] for one in tally.found.values()))}")
+    lines.append(
+        f"\nfindings: {len(tally.found)}; by kind: {dict(Counter(one['kind'] for one in tally.found.values()))}"
+    )
     lines += [f"  {name} (seen {tally.again[name]} times): {one['words'][:160]}" for name, one in tally.found.items()]
     lines += [f"  seen once, not again: {one[:200]}" for one in tally.unsteady]
+    lines += tally.notes
     for name, (was, now, grew) in growth(tally.held).items():
         lines.append(f"{name:12} {was:8.1f} -> {now:8.1f}{'  GREW' if grew else ''}")
     return "\n".join(lines)
@@ -213,7 +226,8 @@ def fuzzed(target: str, seconds: float, seed: int, workers: int = 1, corpus: Pat
     try:
         make: Callable[[], Runner] = Channel if service is None else lambda: fuzz_http.Caller(service)
         threads = [
-            threading.Thread(target=work, args=(make, seed * 1000 + n, end, tally, corpus, leave)) for n in range(workers)
+            threading.Thread(target=work, args=(make, seed * 1000 + n, end, tally, corpus, leave))
+            for n in range(workers)
         ]
         for thread in threads:
             thread.start()
@@ -226,6 +240,7 @@ def fuzzed(target: str, seconds: float, seed: int, workers: int = 1, corpus: Pat
                 thread.join()
     finally:
         if service is not None:
+            tally.notes.append(service.fared())
             for kind, words in service.close():
                 tally.found[f"http {kind}"] = {"kind": kind, "words": words, "case": {"target": "http"}}
     for name, (was, now, grew) in growth(tally.held).items():
@@ -250,7 +265,8 @@ def main() -> int:
     if args.json:
         grown = {name: list(one) for name, one in growth(tally.held).items()}
         record = {
-            "target": args.target, "seed": args.seed, "seconds": elapsed, "cases": tally.cases, "slowest": tally.slowest,
+            "target": args.target, "seed": args.seed, "seconds": elapsed, "cases": tally.cases,
+            "slowest": tally.slowest,
             "findings": list(tally.found.values()), "unsteady": tally.unsteady, "growth": grown,
         }  # fmt: skip
         args.json.write_text(json.dumps(record, indent=1) + "\n")

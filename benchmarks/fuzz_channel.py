@@ -17,34 +17,42 @@ import traceback
 from typing import Any
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
-from fuzz_recipes import Case, Malformed, Recipe, expand, mutated, scaled
+from fuzz_recipes import Case, Malformed, Recipe, expand, mutated
 from fuzz_shapes import RESULT_SHAPES, TEXT_SHAPES, VALUE_SHAPES, literal, text, value
 
+from microcoder.judge.compare import Match
 from microcoder.schema import POLICIES, Compare, Problem
 
 SLOW_S = 2.0  # of CPU for one comparison
 HANGS_S = 6.0  # of CPU, after which a cell is killed
 MEMORY_MB = 1024.0  # that one comparison may add at its peak
-LIMITS = {"value": 4 << 20, "text": 16 << 20}  # the judge's own: more is output_limit before anything is compared
-SECRET = "secret"
-FIELDS = ("got", "expected", "compare", "input")  # what is made simpler
+LIMITS = {
+    "value": 4 << 20,
+    "text": 16 << 20,
+    "completion": 4 << 20,
+}  # the judge's own: more is output_limit before anything is compared
 
 ASSERTS = (  # {} is the expected value
-    "f(1) == {}", "f(1) != {}", "f(1) < {}", "f(1) >= {}", "f(1) in [{}]", "f(1) not in ({},)", "{} in f(1)", "{} not in f(1)",
-    "f(1) is None", "f(1) is not True", "f(1)", "not f(1)", "f(1) == f(2)", "math.isclose(f(1), {})", "abs(f(1) - {}) < 1e-6",
+    "f(1) == {}", "f(1) != {}", "f(1) < {}", "f(1) >= {}", "f(1) in [{}]", "f(1) not in ({},)", "{} in f(1)",
+    "{} not in f(1)",
+    "f(1) is None", "f(1) is not True", "f(1)", "not f(1)", "f(1) == f(2)", "math.isclose(f(1), {})",
+    "abs(f(1) - {}) < 1e-6",
     "len(f(1)) == 3", "sorted(f(1)) == {}", "f(1) == {} or f(1) is None",
 )  # fmt: skip
 FLAGS = ("", "case_sensitive", "space_change_sensitive", "float_tolerance 1e-6", "float_absolute_tolerance 1e300",
          "case_sensitive space_change_sensitive float_relative_tolerance 0.1")  # fmt: skip
 EXPECTED = (
-    "null", "true", "0", "1.5", "[]", "[1, 2, 3]", "[0.5, 1.5]", '[[1, 2], [3]]', '{"a": 1}', '{"1": [2.5]}', '"text"', '""',
-    "[true, false]", '["yes", "NO"]', "{1, 2, 3}", "(1, 'a')", "{(1, 2): {3}}", "[[[[[[0]]]]]]", "1e300", "[null]", "-0.0",
+    "null", "true", "0", "1.5", "[]", "[1, 2, 3]", "[0.5, 1.5]", '[[1, 2], [3]]', '{"a": 1}', '{"1": [2.5]}', '"text"',
+    '""',
+    "[true, false]", '["yes", "NO"]', "{1, 2, 3}", "(1, 'a')", "{(1, 2): {3}}", "[[[[[[0]]]]]]", "1e300", "[null]",
+    "-0.0",
 )  # fmt: skip
 
 
 def cases(draw: random.Random) -> Case:
     """The next case."""
-    return _value_case(draw) if draw.random() < 0.5 else _text_case(draw)
+    way = draw.random()
+    return _value_case(draw) if way < 0.5 else _text_case(draw) if way < 0.95 else _completion_case(draw)
 
 
 def _rules(draw: random.Random, stdin: bool) -> dict[str, Any]:
@@ -62,7 +70,9 @@ def _rules(draw: random.Random, stdin: bool) -> dict[str, Any]:
 
 def _size(draw: random.Random, most: int) -> int:
     """Mostly small; now and then as large as can be."""
-    return draw.choice((50, 1000, 1000, 20_000, most // 8 if draw.random() < 0.3 else 5000, most if draw.random() < 0.1 else 300))
+    return draw.choice(
+        (50, 1000, 1000, 20_000, most // 8 if draw.random() < 0.3 else 5000, most if draw.random() < 0.1 else 300)
+    )
 
 
 def _value_case(draw: random.Random) -> Case:
@@ -131,6 +141,33 @@ def _text_case(draw: random.Random) -> Case:
     return case | {"name": name}
 
 
+def _completion_case(draw: random.Random) -> Case:
+    """What a model wrote: the program in it is looked for by trusted code too."""
+    n = _size(draw, LIMITS["completion"] - 1000)
+    pieces: Recipe = []
+    for _ in range(draw.randint(1, 8)):
+        unit = draw.choice(
+            (
+                "```",
+                "~~~",
+                "```python",
+                "`",
+                " ```",
+                "\t",
+                " ",
+                "\n",
+                "```\n",
+                "```py\n```\n",
+                "x\n",
+                "``` {.x}",
+                "\x0b",
+                "\r\n",
+            )
+        )
+        pieces.append([unit, draw.choice((1, 1, n // 20 + 1))])
+    return {"target": "completion", "name": "completion", "got": pieces, "accepts": True}
+
+
 class _Outside:
     """Stands in for the boxes that evaluate a problem's own code. What is handed to them is packed as for a box."""
 
@@ -146,28 +183,39 @@ class _Outside:
         raise AssertionError("no problem here has a checker")
 
 
+def _problem(case: Case, most: int) -> Problem:
+    expected = expand(case["expected"], most).decode("utf-8", "surrogateescape")
+    if case["target"] == "text":
+        given = expand(case["input"], most).decode("utf-8", "surrogateescape")
+        problem = Problem.from_dict({"id": "p", "tests": [{"input": given, "output": expected}]})
+    elif "assert" in case:
+        problem = Problem("p", "assert", asserts=[f"assert {case['assert'].format(expected)}"], setup="import math")
+    else:
+        test = {"input": "[1]", "output": expected}
+        problem = Problem.from_dict({"id": "p", "kind": "function", "entry_point": "f", "tests": [test]})
+    problem.compare = Compare(**case["compare"])
+    return problem
+
+
 def examined(case: Case) -> dict[str, Any]:
     """What became of a case: CPU seconds, MB added at the peak, the strategy that accepted, and an error if any."""
     from microcoder.judge.checks import checks
 
     most = LIMITS[case["target"]]
     got = expand(case["got"], most)
-    expected = expand(case["expected"], most).decode("utf-8", "surrogateescape")
-    rules = Compare(**case["compare"])
-    if case["target"] == "text":
-        given = expand(case["input"], most).decode("utf-8", "surrogateescape")
-        test = {"input": given, "output": expected}
-        problem = Problem.from_dict({"id": "p", "tests": [test]})
-    elif "assert" in case:
-        problem = Problem("p", "assert", asserts=[f"assert {case['assert'].format(expected)}"], setup="import math")
-    else:
-        problem = Problem.from_dict({"id": "p", "kind": "function", "entry_point": "f", "tests": [{"input": "[1]", "output": expected}]})
-    problem.compare = rules
     helpers: Any = _Outside()
-    try:
-        judge = checks(problem, case["policy"], helpers)[0].judge
-    except ValueError as error:  # the problem is no problem
-        raise Malformed(str(error)) from None
+    if case["target"] == "completion":
+        from microcoder.judge.extract import code_block
+
+        text = got.decode("utf-8", "surrogateescape")
+
+        def judge(*_: Any) -> Any:
+            return Match("", code_block(text) or "")
+    else:
+        try:
+            judge = checks(_problem(case, most), case["policy"], helpers)[0].judge
+        except (ValueError, RecursionError) as error:  # the problem is no problem
+            raise Malformed(str(error)) from None
     large = len(got) > 1 << 16
     before = _peak(reset=True) if large else 0.0
     start, error = time.process_time(), ""
@@ -259,16 +307,3 @@ class Cell:
         self.process.kill()
         self.process.join()
         self.pipe.close()
-
-
-def larger(case: Case) -> Case | None:
-    """The same case scaled up by four; None where it is as large as can be, or does not grow."""
-    found = {**case, "got": scaled(case["got"], 4)}
-    if case["accepts"]:
-        found["expected"] = scaled(case["expected"], 4)
-    try:
-        grown = len(expand(found["got"], LIMITS[case["target"]])) > len(expand(case["got"], LIMITS[case["target"]]))
-        expand(found["expected"], LIMITS[case["target"]])
-    except Malformed:
-        return None
-    return found if grown else None

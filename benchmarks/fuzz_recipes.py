@@ -1,4 +1,4 @@
-"""Hostile bytes as small data: a recipe is JSON that expands to megabytes, grows by a factor and shrinks by halves.
+"""Hostile bytes as small data: a recipe is JSON that expands to megabytes and shrinks by halves.
 
     ["[", ["9,", 1000000], "9]"]                          a text, or [text, times]; in place of a text, a recipe
     [["%d,", 1000, 0, 2305843009213693951]]               [text, times, start, step]: the text with each number in turn
@@ -9,7 +9,6 @@ recipes; what is found wrong with one is looked for again in simpler ones, until
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -69,11 +68,6 @@ def as_python(recipe: Recipe) -> str:
     return "+".join(parts) or "b''"
 
 
-def scaled(recipe: Recipe, factor: int) -> Recipe:
-    """The same with every repetition at the top so many times as long."""
-    return [[p[0], p[1] * factor, *p[2:]] if isinstance(p, list) and p[1] > 1 else p for p in recipe]
-
-
 def mutated(draw: random.Random, recipe: Recipe) -> Recipe:
     """Nearly the same: pieces cut, doubled, swapped, put in, or with other bytes in them."""
     out = list(recipe)
@@ -85,7 +79,9 @@ def mutated(draw: random.Random, recipe: Recipe) -> Recipe:
         elif way == 1 and out:
             out.insert(at, out[draw.randrange(len(out))])
         elif way == 2:
-            out.insert(at, draw.choice(("\0", " ", "\n", "9", "-", "\xff", "[", "}", '"', ",", "e9", "\\", "\xed\xa0\x80")))
+            out.insert(
+                at, draw.choice(("\0", " ", "\n", "9", "-", "\xff", "[", "}", '"', ",", "e9", "\\", "\xed\xa0\x80"))
+            )
         elif way == 3 and out and isinstance(out[at], list):
             out[at] = [out[at][0], max(0, out[at][1] + draw.choice((-1, 1, out[at][1]))), *out[at][2:]]
         elif out and isinstance(out[at], str) and out[at]:
@@ -121,7 +117,7 @@ def _simpler(value: Any) -> Iterator[Any]:
         yield from (1, value // 2, value - value // 8) if value > 8 else (value - 1,)
     elif isinstance(value, str) and value:
         half = len(value) // 2
-        yield from (value[half:], value[:half]) if half else ("",)
+        yield from (value[half:], value[:half], value[1:], value[:-1]) if half else ("",)
     elif isinstance(value, list):
         half = len(value) // 2
         if half > 1:
@@ -129,13 +125,9 @@ def _simpler(value: Any) -> Iterator[Any]:
         for n in range(len(value)):
             yield value[:n] + value[n + 1 :]
         for n, item in enumerate(value):
-            yield from (value[:n] + [other] + value[n + 1 :] for other in _simpler(item))
+            yield from ([*value[:n], other, *value[n + 1 :]] for other in _simpler(item))
     elif isinstance(value, dict):
         for name in value:
             yield {k: v for k, v in value.items() if k != name}
         for name, item in value.items():
             yield from ({**value, name: other} for other in _simpler(item))
-
-
-def size(case: Case) -> int:
-    return len(json.dumps(case))

@@ -16,16 +16,34 @@ NUMBERS = (
     "0", "-0", "1", "-1", "7", "1.0", "-0.0", "0.1", "1e308", "-1e308", "1e309", "5e-324", "1e-400", "NaN", "Infinity",
     "-Infinity", "9007199254740993", "18446744073709551616", "1e22", "1E+2", "123456789012345678901234567890", "1.5",
 )  # fmt: skip
-BODIES = ("0", "-1", "1.5", "null", "true", '""', '"ab"', '"0x1f"', '"-0x_f"', '"zz"', "[]", "[1]", "[1,2]", "{}", '["a","b"]')
+BODIES = (
+    "0",
+    "-1",
+    "1.5",
+    "null",
+    "true",
+    '""',
+    '"ab"',
+    '"0x1f"',
+    '"-0x_f"',
+    '"zz"',
+    "[]",
+    "[1]",
+    "[1,2]",
+    "{}",
+    '["a","b"]',
+)
 TAGS = ("t", "s", "z", "d", "a", "i", "b", "c", "v", "?", "ln", "tn", "r", "m", "", "nope", "dd", "n", "f", "g")
 DATES = (
     '{"v":["date","datetime.date(2024, 2, 30)"]}', '{"v":["datetime","datetime.datetime(1, 1, 1, 0, 0)"]}',
     '{"v":["timedelta","datetime.timedelta(days=-999999999)"]}', '{"v":["time",[]]}', '{"v":"xy"}', '{"v":{}}',
-    '{"v":["date","__import__(\'os\').abort()"]}', '{"v":["date"]}', '{"v":[1e999,null]}', '{"v":["Decimal","1e999999999"]}',
+    '{"v":["date","__import__(\'os\').abort()"]}', '{"v":["date"]}', '{"v":[1e999,null]}',
+    '{"v":["Decimal","1e999999999"]}',
     '{"v":["Fraction","1/0"]}', '{"v":["Decimal","sNaN"]}', '{"v":["Counter",[]]}',
 )  # fmt: skip
 STRINGS = (
-    '""', '"a"', '"\\ud800"', '"\\udfff\\ud800"', '"\\u0000"', '"\\ud83d\\ude00"', '"yes"', '"NaN"', '"\x7f"', '"\xc3\xa9"',
+    '""', '"a"', '"\\ud800"', '"\\udfff\\ud800"', '"\\u0000"', '"\\ud83d\\ude00"', '"yes"', '"NaN"', '"\x7f"',
+    '"\xc3\xa9"',
     '"\xed\xa0\x80"', '"\xff"', '"Opaque("', '"0"', '"1e5"', '"\\\\"', '"\\/"', '"\\x"',
 )  # fmt: skip
 
@@ -49,22 +67,38 @@ def value(draw: random.Random, depth: int = 0) -> Recipe:
     if way == 3:
         return [draw.choice(DATES)]
     if way == 4:
-        return ['{"%s":' % draw.choice(TAGS), draw.choice(BODIES), "}"]
+        return [_tag(draw), draw.choice(BODIES), "}"]
     if way == 5:
         n = draw.choice((1, 10, 399, 400, 401, 4300, 4301, 20000))
-        return draw.choice(([["9", n]], ['{"i":"0x', ["f", n], '"}'], ['{"i":"', ["9", n], '"}'], ["1e", ["9", n]], ["0.", ["3", n]]))
+        return draw.choice(
+            ([["9", n]], ['{"i":"0x', ["f", n], '"}'], ['{"i":"', ["9", n], '"}'], ["1e", ["9", n]], ["0.", ["3", n]])
+        )
     if way == 6:
         n = draw.choice((2, 140, 149, 150, 151, 156, 160, 300, 950, 985, 990, 995))
-        left, right = draw.choice((("[", "]"), ('{"t":[', "]}"), ('{"s":[', "]}"), ('{"z":[', "]}"), ('{"d":[[0,', "]]}"), ('{"a":[', "]}"), ('{"v":[', ',"x"]}'), ('{"?":', "}")))
+        left, right = draw.choice(
+            (
+                ("[", "]"),
+                ('{"t":[', "]}"),
+                ('{"s":[', "]}"),
+                ('{"z":[', "]}"),
+                ('{"d":[[0,', "]]}"),
+                ('{"a":[', "]}"),
+                ('{"v":[', ',"x"]}'),
+                ('{"?":', "}"),
+            )
+        )
         return [[left, n], *value(draw, 5), [right, n]]
     if way == 7:
-        first, second = draw.choice(TAGS), draw.choice(TAGS)
-        return ['{"%s":' % first, *value(draw, depth + 1), ',"%s":' % second, *value(draw, depth + 1), "}"]
+        return [_tag(draw), *value(draw, depth + 1), f',"{draw.choice(TAGS)}":', *value(draw, depth + 1), "}"]
     if way == 8:
         pairs = [["[", *value(draw, depth + 1), ",", *value(draw, depth + 1), "]"] for _ in range(draw.randrange(4))]
         return ['{"d":[', *join(pairs), "]}"]
     items = join([value(draw, depth + 1) for _ in range(draw.randrange(5))])
-    return ["[", *items, "]"] if way < 10 else ['{"%s":[' % draw.choice(TAGS), *items, "]}"]
+    return ["[", *items, "]"] if way < 10 else [_tag(draw) + "[", *items, "]}"]
+
+
+def _tag(draw: random.Random) -> str:
+    return f'{{"{draw.choice(TAGS)}":'
 
 
 def many(unit: Recipe) -> Callable[[int], Recipe]:
@@ -178,12 +212,31 @@ RESULT_SHAPES: dict[str, Callable[[int], Recipe]] = {
 }
 
 WORDS = (
-    "YES", "no", "True", "false", "None", "null", "nan", "inf", "-inf", "Infinity", "sNaN", "1", "-0", "+1", "007", "1e5",
-    "1e999999999", "1E-999999999", "-1e9999999999999999999", "0.1", ".5", "5.", "1_000", "0x10", "\xd9\xa1\xd9\xa2", "\xff",
-    "\xe2\x80\x8b", "[1,2]", "(1,)", "{1:2}", "'a'", '"a"', "[[", "]]", "'", '"', "\\", "1,2", "...", "9" * 30, "1.0000001",
+    "YES", "no", "True", "false", "None", "null", "nan", "inf", "-inf", "Infinity", "sNaN", "1", "-0", "+1", "007",
+    "1e5",
+    "1e999999999", "1E-999999999", "-1e9999999999999999999", "0.1", ".5", "5.", "1_000", "0x10", "\xd9\xa1\xd9\xa2",
+    "\xff",
+    "\xe2\x80\x8b", "[1,2]", "(1,)", "{1:2}", "'a'", '"a"', "[[", "]]", "'", '"', "\\", "1,2", "...", "9" * 30,
+    "1.0000001",
     "\xc2\xa0", "\xe2\x88\x9e", "\x1c", "\x85", "\x0b", "\0", "b'a'", "1j", "--1", "1e", "e1", "+-1", "Decimal(1)",
 )  # fmt: skip
-SPACES = (" ", "\n", "\r\n", "\t", "  ", "\n\n", " \n", "\x0b", "\x0c", "\r", "\x1c", "\xc2\x85", "\xe2\x80\xa8", "\xc2\xa0", "")
+SPACES = (
+    " ",
+    "\n",
+    "\r\n",
+    "\t",
+    "  ",
+    "\n\n",
+    " \n",
+    "\x0b",
+    "\x0c",
+    "\r",
+    "\x1c",
+    "\xc2\x85",
+    "\xe2\x80\xa8",
+    "\xc2\xa0",
+    "",
+)
 
 
 def text(draw: random.Random) -> Recipe:
@@ -199,7 +252,9 @@ def literal(draw: random.Random, depth: int = 0) -> str:
     """A Python or JSON literal, for texts."""
     way = draw.randrange(8 if depth < 3 else 4)
     if way < 4:
-        return draw.choice(("1", "-2.5", "'a'", '"b"', "True", "null", "1e5", "''", "[]", "{}", "()", "0", '"\\u00e9"', "2.50"))
+        return draw.choice(
+            ("1", "-2.5", "'a'", '"b"', "True", "null", "1e5", "''", "[]", "{}", "()", "0", '"\\u00e9"', "2.50")
+        )
     items = [literal(draw, depth + 1) for _ in range(draw.randrange(4))]
     if way == 4:
         return "{" + ", ".join(f"{draw.choice(('1', repr('k'), '(1,)'))}: {item}" for item in items) + "}"
