@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,12 +34,14 @@ import fuzz_http
 from fuzz_recipes import Case, Malformed, shrunk
 
 SIMPLER = ("acts", "steps", "got", "expected", "compare", "input")  # the fields of a case that are made simpler
-GROWTH = {
-    "MB": (1.1, 24.0),
-    "processes": (1.0, 2.0),
-    "descriptors": (1.0, 8.0),
-    "files": (1.0, 2.0),
-}  # factor, and more
+# how much more each may be from one quarter of the run to the next: a part of it, and so many
+ROOM = {
+    "MB": (0.03, 4.0),
+    "below MB": (0.03, 8.0),
+    "processes": (0.0, 1.0),
+    "descriptors": (0.0, 2.0),
+    "files": (0.0, 1.0),
+}
 
 
 class Runner(Protocol):
@@ -68,6 +71,16 @@ class Tally:
     held: list[dict[str, float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    alone: threading.Lock = field(default_factory=threading.Lock)  # held by the thread that looks at a finding again
+    under_way: int = 0  # cases
+
+    def began(self) -> None:
+        with self.alone, self.lock:
+            self.under_way += 1
+
+    def ended(self) -> None:
+        with self.lock:
+            self.under_way -= 1
 
     def note(self, case: Case, seconds: float) -> None:
         target = case["target"]
@@ -147,13 +160,16 @@ def work(
     try:
         while time.monotonic() < end and not leave.is_set():
             case = runner.draw(source)
+            tally.began()
             start = time.monotonic()
             try:
                 result = runner.run(case)
+                kind, words = runner.finding(case, result)
             except Malformed:
                 continue
+            finally:
+                tally.ended()
             tally.note(case, result.get("cpu_s", time.monotonic() - start))
-            kind, words = runner.finding(case, result)
             if kind:
                 report(runner, case, kind, words, tally, corpus)
             if time.monotonic() - sampled > 2.0 and (held := runner.held()) is not None:
@@ -165,40 +181,44 @@ def work(
 
 
 def report(runner: Runner, case: Case, kind: str, words: str, tally: Tally, corpus: Path | None) -> None:
-    """Confirm a finding, make it small and write it down; one of a kind is enough."""
+    """Confirm a finding, make it small and write it down; one of a signature is enough."""
     name = signature(case, kind, words)
-    with tally.lock:
+    with tally.alone:
         tally.again[name] += 1
         if tally.again[name] > 1:
             return
-        tally.found[name] = {"kind": kind, "words": words, "case": case}  # nobody else need look at it
-    if not all(attempt(runner, case)[0] == kind for _ in range(2)):  # a busy machine is late at times; a hole always is
-        with tally.lock:
-            del tally.found[name]
+        while tally.under_way:  # what others do must not be taken for this case's doing
+            time.sleep(0.01)
+        if not all(
+            attempt(runner, case)[0] == kind for _ in range(2)
+        ):  # a busy machine is late at times, a hole always
             tally.unsteady.append(f"{name}: {words}")
-        return
-    small = shrunk(case, SIMPLER, lambda one: attempt(runner, one)[0] == kind)
-    words = attempt(runner, small)[1] or words
-    tally.found[name] = {"kind": kind, "words": words, "case": small}
+            return
+        small = shrunk(case, SIMPLER, lambda one: attempt(runner, one)[0] == kind)
+        words = attempt(runner, small)[1] or words
+        tally.found[name] = {"kind": kind, "words": words, "case": small}
     print(f"FOUND {name}: {words}\n      {json.dumps(small)[:600]}", flush=True)
     if corpus is not None:
         corpus.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(json.dumps(small, sort_keys=True).encode()).hexdigest()[:8]
-        file = corpus / f"{small['target']}-{kind.replace(' ', '-')}-{digest}.json"
+        file = corpus / f"{small['target']}_{kind.replace(' ', '_')}_{digest}.json"
         file.write_text(json.dumps({"found": f"{kind}: {words}", **small}, indent=1) + "\n")
 
 
-def growth(rows: list[dict[str, float]]) -> dict[str, tuple[float, float, bool]]:
-    """The least of each figure in the second quarter and in the last one, and whether it grew."""
+def growth(rows: list[dict[str, float]]) -> dict[str, tuple[list[float], bool]]:
+    """The least of each figure in the last three quarters, and whether it grew from each to the next.
+
+    The least, since that is what is held at rest; from each to the next, since one step is no leak.
+    """
     quarter = len(rows) // 4
     if quarter < 2:
         return {}
-    early, late = rows[quarter : 2 * quarter], rows[-quarter:]
+    parts = [rows[n * quarter : (n + 1) * quarter] for n in (1, 2, 3)]
     found = {}
-    for name, (factor, more) in GROWTH.items():
+    for name, (part, more) in ROOM.items():
         if name in rows[0]:
-            was, now = (min(row[name] for row in part) for part in (early, late))
-            found[name] = was, now, now > was * factor + more
+            least = [min(row[name] for row in rows) for rows in parts]
+            found[name] = least, all(b > a * (1 + part) + more for a, b in pairwise(least))
     return found
 
 
@@ -213,8 +233,8 @@ def table(tally: Tally, elapsed: float) -> str:
     lines += [f"  {name} (seen {tally.again[name]} times): {one['words'][:160]}" for name, one in tally.found.items()]
     lines += [f"  seen once, not again: {one[:200]}" for one in tally.unsteady]
     lines += tally.notes
-    for name, (was, now, grew) in growth(tally.held).items():
-        lines.append(f"{name:12} {was:8.1f} -> {now:8.1f}{'  GREW' if grew else ''}")
+    for name, (least, grew) in growth(tally.held).items():
+        lines.append(f"{name:12}{' '.join(f'{one:8.1f}' for one in least)}{'  GREW' if grew else ''}")
     return "\n".join(lines)
 
 
@@ -243,9 +263,9 @@ def fuzzed(target: str, seconds: float, seed: int, workers: int = 1, corpus: Pat
             tally.notes.append(service.fared())
             for kind, words in service.close():
                 tally.found[f"http {kind}"] = {"kind": kind, "words": words, "case": {"target": "http"}}
-    for name, (was, now, grew) in growth(tally.held).items():
+    for name, (least, grew) in growth(tally.held).items():
         if grew:
-            tally.found[f"growth of {name}"] = {"kind": "growth", "words": f"{was:.1f} -> {now:.1f}", "case": {}}
+            tally.found[f"growth of {name}"] = {"kind": "growth", "words": f"of {name}: {least}", "case": {}}
     return tally
 
 
@@ -263,11 +283,10 @@ def main() -> int:
     elapsed = time.monotonic() - start
     print(f"\n{args.target}, seed {args.seed}, {args.workers} workers, {elapsed:.0f} s\n{table(tally, elapsed)}")
     if args.json:
-        grown = {name: list(one) for name, one in growth(tally.held).items()}
         record = {
-            "target": args.target, "seed": args.seed, "seconds": elapsed, "cases": tally.cases,
-            "slowest": tally.slowest,
-            "findings": list(tally.found.values()), "unsteady": tally.unsteady, "growth": grown,
+            "target": args.target, "seed": args.seed, "seconds": elapsed, "cases": tally.cases, "notes": tally.notes,
+            "slowest": tally.slowest, "findings": list(tally.found.values()), "unsteady": tally.unsteady,
+            "growth": growth(tally.held),
         }  # fmt: skip
         args.json.write_text(json.dumps(record, indent=1) + "\n")
     return 1 if tally.found else 0

@@ -110,10 +110,11 @@ class Service:
 
     def held(self) -> dict[str, float]:
         service = psutil.Process(self.process.pid)
-        row = {"MB": service.memory_info().rss / 1e6, "descriptors": float(service.num_fds()), "processes": 0.0}
+        row = {"MB": service.memory_info().rss / 1e6, "below MB": 0.0, "descriptors": float(service.num_fds())}
+        row["processes"] = 0.0
         for process in service.children(recursive=True):
             with contextlib.suppress(psutil.Error):
-                row["MB"] += process.memory_info().rss / 1e6
+                row["below MB"] += process.memory_info().rss / 1e6
                 row["processes"] += 1
         return row
 
