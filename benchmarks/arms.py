@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import processes
 import workload
 from workload import Candidate
 
@@ -51,6 +49,7 @@ class Peer:
             source.write_text(json.dumps(peer_work(candidates)))
             script = str(Path(__file__).with_name("peers.py"))
             command = [self.python, script, self.name, self.path, str(source), str(target), str(WORKERS)]
+            processes.adopt_orphans()
             with log.open("wb") as sink:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, cwd=folder, start_new_session=True
@@ -58,8 +57,8 @@ class Peer:
                 try:
                     process.wait()
                 finally:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)  # what the peer left running
+                    if left := processes.end_family():  # or they would spin into the next arm's time
+                        print(f"{self.label} left {left} processes running", file=sys.stderr)
             if not target.exists():
                 tail = log.read_text(errors="replace")[-2000:]
                 raise SystemExit(f"{self.label} ({self.path}) failed in {self.python}:\n{tail}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import tempfile
 from pathlib import Path
@@ -12,6 +14,22 @@ import psutil  # type: ignore[import-untyped,unused-ignore]
 def family() -> list[psutil.Process]:
     """Every descendant of this process."""
     return psutil.Process().children(recursive=True)
+
+
+def adopt_orphans() -> None:
+    """A descendant whose parent dies becomes this process's child, so that `family` goes on seeing it."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def end_family() -> int:
+    """Kill every descendant, and what those start meanwhile, until there are none. How many there were."""
+    killed = 0
+    while left := family():
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        killed += len(psutil.wait_procs(left, timeout=10)[0])
+    return killed
 
 
 def trusted() -> list[psutil.Process]:

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import hashlib
+import itertools
 import json
+import operator
+import reprlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -31,6 +36,14 @@ VERDICTS = (
     "no_code",
     "internal_error",
 )
+
+JUDGED = (  # the fields of a problem that a verdict depends on
+    "id", "kind", "entry_point", "starter_code", "setup", "time_limit_s", "memory_mb", "asserts", "tests", "compare",
+)  # fmt: skip
+
+NAME, NAMES = 100, 10_000  # characters of a name that is looked for among others, and how many others
+_QUOTED = reprlib.Repr()
+_QUOTED.maxstring = _QUOTED.maxother = _QUOTED.maxlong = NAME
 
 
 class SchemaError(ValueError):
@@ -59,8 +72,15 @@ class Compare:
     checker: str | None = None  # Python: def check(input, output, expected) -> bool, or (bool, "reason")
 
 
+class _Marked:
+    """Where a problem keeps its fingerprint, outside its fields."""
+
+    __slots__ = ("_mark",)
+    _mark: tuple[int, tuple[Any, ...], str]  # how many asserts there were, all that was digested, the digest
+
+
 @dataclass(slots=True)
-class Problem:
+class Problem(_Marked):
     """A programming problem with its tests. Only `id` and one kind of tests are needed to judge with it."""
 
     id: str
@@ -90,7 +110,7 @@ class Problem:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Problem:
         record = dict(record)
-        where = f"problem {record.get('id', '?')!r}"
+        where = f"problem {quoted(record.get('id', '?'))}"
         if record.get("id") is None:
             raise SchemaError('a problem needs an "id"')
         record["id"] = str(record["id"])
@@ -105,7 +125,8 @@ class Problem:
         tests = [_test(t, where, n) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
-            raise SchemaError(f"{where}: compare must be a table such as {{\"tolerance\": 1e-6}}, not {compare!r}")
+            example = '{"tolerance": 1e-6}'
+            raise SchemaError(f"{where}: compare must be a table such as {example}, not {quoted(compare)}")
         _known(Compare, compare, f"{where}: compare")
         problem = cls(**{**record, "tests": tests, "compare": Compare(**compare)})
         problem.check(where)
@@ -113,17 +134,17 @@ class Problem:
 
     def check(self, where: str = "") -> None:
         """Raise SchemaError unless the problem can be judged."""
-        where = where or f"problem {self.id!r}"
+        where = where or f"problem {quoted(self.id)}"
         if self.kind not in KINDS:
-            raise SchemaError(f"{where}: kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
+            raise SchemaError(f"{where}: kind is {quoted(self.kind)}; it must be one of {', '.join(KINDS)}")
         if self.compare.policy is not None and self.compare.policy not in POLICIES:
             raise SchemaError(
-                f"{where}: compare.policy is {self.compare.policy!r}; it must be one of {', '.join(POLICIES)}"
+                f"{where}: compare.policy is {quoted(self.compare.policy)}; it must be one of {', '.join(POLICIES)}"
             )
         for name in ("time_limit_s", "memory_mb"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0 < value < 1e6):
-                raise SchemaError(f"{where}: {name} is {value!r}; it must be a positive number")
+                raise SchemaError(f"{where}: {name} is {quoted(value)}; it must be a positive number")
         if self.kind == "assert":
             if not self.asserts:
                 raise SchemaError(f'{where}: kind is "assert" but "asserts" is empty')
@@ -135,12 +156,23 @@ class Problem:
             if self.kind == "function" and not self.entry_point:
                 raise SchemaError(f'{where}: a function problem needs "entry_point", such as "add" or "Solution.add"')
 
-    def fingerprint(self) -> int:
-        """Changes when anything changes that judging depends on. Quick: a string remembers its hash."""
-        tests = tuple((t.input, t.output) for t in self.tests)
-        rules = dataclasses.astuple(self.compare)
-        rest = (self.id, self.kind, self.entry_point, self.setup, self.time_limit_s, self.memory_mb)
-        return hash((tests, tuple(self.asserts), rules, rest))
+    def fingerprint(self) -> str:
+        """The digest of all that judging depends on: two problems with the same one are judged alike.
+
+        It is remembered together with the very objects it was made of, which cannot change: as long as the problem
+        still holds all of them, it is the same problem, and the megabytes of its tests need not be read again.
+        """
+        rules, own = self.compare, (self.id, self.kind, self.entry_point, self.starter_code, self.setup)
+        parts = (
+            *own, self.time_limit_s, self.memory_mb, rules.policy, rules.tolerance, rules.lines, rules.unordered,
+            rules.validator_flags, rules.checker, *self.asserts, *(s for t in self.tests for s in (t.input, t.output)),
+        )  # fmt: skip
+        count, known, digest = getattr(self, "_mark", (-1, (), ""))
+        if count == len(self.asserts) and len(known) == len(parts) and all(map(operator.is_, known, parts)):
+            return digest
+        digest = _digest(len(self.asserts), parts)
+        self._mark = (len(self.asserts), parts, digest)  # type: ignore[misc]  # mypy overlooks the slot of the base
+        return digest
 
     def size(self) -> int:
         """About how many bytes the tests take."""
@@ -164,13 +196,12 @@ class Solution:
     def from_dict(cls, record: dict[str, Any]) -> Solution:
         # Further fields (the model's name, a seed, a score) are the user's own and are not looked at.
         if record.get("problem_id") is None:
-            close = difflib.get_close_matches("problem_id", list(record), n=1)
-            raise SchemaError(f'a solution needs a "problem_id"{f"; it has {close[0]!r}" if close else ""}')
+            raise SchemaError(f'a solution needs a "problem_id"{nearest("problem_id", record)}')
         given = [k for k in ("code", "completion") if record.get(k) is not None]
         if len(given) != 1:
             raise SchemaError(
                 'a solution needs exactly one of "code" and "completion"; it has '
-                + (" and ".join(given) or ", ".join(map(repr, record)))
+                + (" and ".join(given) or quoted(list(record)))
             )
         if not isinstance(record[given[0]], str):
             raise SchemaError(f'"{given[0]}" must be text, not {type(record[given[0]]).__name__}')
@@ -244,14 +275,42 @@ def language_named(name: str | None) -> str:
     if name is None or name == "":
         return "python"
     if not isinstance(name, str) or name.lower() not in LANGUAGES:
-        raise SchemaError(f"language is {name!r}; programs in python and cpp can be judged")
+        raise SchemaError(f"language is {quoted(name)}; programs in python and cpp can be judged")
     return LANGUAGES[name.lower()]
 
 
-def nearest(word: str, known: Any) -> str:
-    """`; did you mean 'x'?` for the known name closest to `word`, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name closest to `word`, or nothing.
+
+    Only names are looked at: difflib takes the product of two lengths, and either side may be foreign text.
+    """
+    names = [name for name in itertools.islice(known, NAMES) if len(name) <= NAME]
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) if len(word) <= NAME else []
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def quoted(value: Any) -> str:
+    """A foreign value as Python writes it, cut in the middle where it is long: a message must not hold megabytes."""
+    return _QUOTED.repr(value)
+
+
+def _digest(count: int, parts: tuple[Any, ...]) -> str:
+    """Of plain values, each with its kind and its length, so that no two lists of them are written alike."""
+    found = hashlib.blake2b(b"%d %d " % (count, len(parts)), digest_size=32)
+    for part in parts:
+        if isinstance(part, str):
+            kind, data = b"s", part.encode("utf-8", "surrogatepass")
+        elif part is None or isinstance(part, bool):
+            kind, data = b"b", str(part).encode()
+        elif isinstance(part, int):
+            kind, data = b"i", hex(part).encode()
+        elif isinstance(part, float):
+            kind, data = b"f", float.hex(part).encode()
+        else:
+            raise TypeError(f"a problem holds a {type(part).__name__} where text or a number belongs: {part!r:.80}")
+        found.update(b"%s%d " % (kind, len(data)))
+        found.update(data)
+    return found.hexdigest()
 
 
 def _known(cls: Any, record: dict[str, Any], where: str) -> None:
@@ -259,7 +318,7 @@ def _known(cls: Any, record: dict[str, Any], where: str) -> None:
     for key in record:
         if key not in names:
             hint = nearest(key, names) or f"; known are {', '.join(names)}"
-            raise SchemaError(f"{where}: unknown field {key!r}{hint}")
+            raise SchemaError(f"{where}: unknown field {quoted(key)}{hint}")
 
 
 def _json(text: str, where: str, name: str) -> Any:

@@ -35,17 +35,35 @@ class Served:
         many = "ndjson" in answer.headers["Content-Type"] or isinstance(lines, str)
         return answer.status, lines if many else lines[0], dict(answer.headers.items())
 
-    def metric(self, name: str) -> float:
-        text = self.ask("GET", "/metrics")[1]
+    def metric(self, name: str, headers: dict[str, str] | None = None) -> float:
+        text = self.ask("GET", "/metrics", headers=headers)[1]
         return sum(float(value) for value in re.findall(rf"^microcoder_{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE))
 
     def processes(self) -> int:
         return len(psutil.Process(self.process.pid).children(recursive=True))
 
 
+    def memory(self) -> int:
+        """MB of the service itself, without its workers."""
+        return int(psutil.Process(self.process.pid).memory_info().rss) >> 20
+
+
+QUICKLY = """
+import sys, microcoder.service.connections as connections
+vars(connections).update({quick})
+from microcoder.cli import main
+main(sys.argv[1:])
+"""
+
+
 @contextlib.contextmanager
-def served(*options: str, port: int = 0, workers: int = 2) -> Iterator[Served]:
-    command = [sys.executable, "-m", "microcoder.cli", "serve", "--port", str(port), "--workers", str(workers)]
+def served(
+    *options: str, port: int = 0, workers: int = 2, quick: dict[str, float] | None = None, files: int = 0
+) -> Iterator[Served]:
+    """`quick`: constants of its connections, to wait less for them. `files`: how many it may have open."""
+    start = ["-m", "microcoder.cli"] if quick is None else ["-c", QUICKLY.format(quick=quick)]
+    limited = ["prlimit", f"--nofile={files}"] if files else []
+    command = [*limited, sys.executable, *start, "serve", "--port", str(port), "--workers", str(workers)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -366,3 +366,88 @@ def test_a_tally_keeps_the_three_slowest_and_counts_strategies_of_accepted_progr
     assert told["verdicts"] == {"accepted": 5, "wrong_answer": 1}
     assert (told["judged"], told["resumed"], told["inside"], told["cpu_s"]) == (5, 1, 1, 1.5)
     assert told["programs_per_s"] == 2.5
+
+
+# ---- what others wrote, on a terminal
+
+TERMINAL = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+STEER = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x7f\u202e[red]x[/red][bold]:smile:"
+
+
+def steers(text):
+    return [character for character in text if character != "\n" and not character.isprintable()]
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    """Problems and solutions whose names would steer a terminal, and lines that cannot be used for each reason."""
+    problems, solutions = tmp_path / "problems.jsonl", tmp_path / "solutions.jsonl"
+    problem = {"id": STEER, "tests": [{"input": "", "output": "1"}]}
+    bad = [problem, {**problem, "id": "k", "kind": STEER}, {**problem, "id": "u", STEER: 1}, {"id": f"e{STEER}"}]
+    problems.write_text("".join(json.dumps(line) + "\n" for line in [problem, *bad]))
+    good = {"problem_id": STEER, "code": "print(1)", "id": f"s{STEER}"}
+    lines = [good, good, {**good, "problem_id": f"n{STEER}", "id": "n"}, {STEER: 1}, {**good, "language": STEER}]
+    solutions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return problems, solutions
+
+
+def test_ids_and_reasons_in_files_do_not_steer_the_terminal(foreign, shown_by):
+    done = run("judge", *foreign)
+    assert done.returncode == 1 and steers(done.stdout + done.stderr) == []
+    seen = "s\\x1b]0;owned\\x07\\x1b[2J\\u009b31m\\x0d\\u007f\\u202e[red]x[/red][bold]:smile:"
+    assert seen in "".join(done.stdout.split())
+    ours, theirs = pty.openpty()  # where there are a bar and colours
+    process = subprocess.Popen([*COMMAND, "judge", *foreign], stdout=theirs, stderr=theirs, env=TERMINAL)
+    os.close(theirs)
+    screen = shown_by(ours).decode()
+    assert process.wait() == 1 and "owned" in screen
+    assert not [bad for bad in ("\x1b]0;", "\x1b[2J", "\x9b", "\u202e", "\x07", "\x7f") if bad in screen]
+
+
+def test_a_message_and_a_file_name_do_not_steer_the_terminal(tmp_path):
+    (tmp_path / f"a{STEER.replace('/', '')}.jsonl").write_text("")
+    for args in (("judge", PROBLEMS, tmp_path / f"{STEER}.jsonl"), ("judge", PROBLEMS, tmp_path), (STEER,)):
+        done = run(*args)
+        assert done.returncode == 2 and "\\x1b" in done.stderr and steers(done.stderr) == []
+
+
+@pytest.mark.parametrize("command", [["rollouts"], ["rollouts", "--json"], ["rollouts", "--list"], ["advise"]])
+def test_a_run_of_somebody_elses_does_not_steer_the_terminal(tmp_path, command):
+    from microcoder.run import Run, write_rollouts
+
+    with Run.create(tmp_path / "run", "", {"model": STEER}) as made:
+        made.log(1, {"reward": 0.5})
+        row = {"row": 0, "problem": STEER, "completion": STEER, "verdict": STEER, "message": STEER, "reward": 1.0}
+        write_rollouts(tmp_path / "run", 1, [{**row, "length": 3, "advantage": 0.0}], {STEER: STEER})
+        made.update(reason=STEER, status=STEER)
+    done = run(*command, tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert steers(done.stdout + done.stderr) == []
+    if "--json" in command:
+        assert json.loads(done.stdout)["completion"] == STEER
+
+
+def test_commands_print_in_one_way_only():
+    """By `echo` or a `Terminal`, which show what would steer a terminal."""
+    folder = Path(microcoder.__file__).parent / "cli"
+    for path in folder.glob("*.py"):
+        text = path.read_text()
+        if path.name not in ("shown.py", "terminal.py", "__init__.py"):
+            assert "click.echo(" not in text and not re.search(r"\bConsole\(", text), path.name
+
+
+def test_a_table_with_colours_shows_what_would_steer():
+    import io
+
+    from rich.syntax import Syntax
+    from rich.table import Table as Rich
+
+    from microcoder.cli.terminal import Terminal
+
+    table = Rich("name")
+    table.add_row(STEER)
+    for what in (STEER, table, Syntax(STEER, "markdown")):
+        screen = io.StringIO()
+        Terminal(file=screen, force_terminal=True, width=200).print(what)
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())  # the colours that are ours
+        assert steers(plain) == [] and "[red]x" in plain

@@ -4,6 +4,7 @@ A file holds `[problems.NAME]` (the fields of a Problem without its id) and `[[c
 holds it inline, and gives the program as `code`, as `completion`, as `prints` (the program writes this text) or as
 `returns` (the function returns this expression). Where the text would be long, `code_expr`, `input_expr` and
 `output_expr` are Python expressions for it. `strategy`, `message` (a part of it) and `inside` are checked where given.
+A case is skipped where a package that it `needs` is missing, and outside the `sandbox` layer that it names.
 """
 
 import sys
@@ -11,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from microcoder.schema import KINDS, POLICIES, VERDICTS
 
 FOLDER = Path(__file__).parent / "cases"
 PROGRAMS = {"code", "code_expr", "completion", "prints", "returns"}
-CLAIMS = {"name", "problem", "verdict", "strategy", "policy", "message", "inside", "newest_python"}
+CLAIMS = {"name", "problem", "verdict", "strategy", "policy", "message", "inside", "newest_python", "needs", "sandbox"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Case:
     message: str = ""
     inside: bool | None = None
     newest_python: str = ""  # the case does not hold in later versions
+    needs: tuple[str, ...] = ()  # packages
+    sandbox: str = ""  # the layer in which alone the case holds
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -90,7 +94,11 @@ def verdicts(request: pytest.FixtureRequest) -> dict[str, "Future[Verdict]"]:
 def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
     if case.newest_python and sys.version_info[:2] > tuple(map(int, case.newest_python.split("."))):
         pytest.skip(f"holds up to Python {case.newest_python}")
+    if missing := [package for package in case.needs if find_spec(package) is None]:
+        pytest.skip(f"needs {' '.join(missing)}")
     given = verdicts[case.name].result()
+    if case.sandbox and given.sandbox != case.sandbox:
+        pytest.skip(f"holds in the {case.sandbox} sandbox")
     assert given.verdict == case.verdict, given.message
     if case.strategy is not None:
         assert given.strategy == case.strategy
@@ -103,9 +111,10 @@ STATE_IN_MODULES = "no_state_is_left_from_test_to_test"  # what `reuse` cannot u
 
 
 def test_reuse_gives_the_same_verdicts() -> None:
-    cases = [case for case in CASES if case.policy == "robust" and not case.newest_python]
-    cases = [case for case in cases if case.name != STATE_IN_MODULES]
+    known = [case for case in CASES if all(find_spec(package) for package in case.needs)]
+    cases = [case for case in known if case.policy == "robust" and not case.newest_python]
     with Judge(reuse=True) as judge:
+        cases = [case for case in cases if case.name != STATE_IN_MODULES and case.sandbox in ("", judge.sandbox)]
         futures = [judge.submit(case.problem, **case.program) for case in cases]
         given = {case.name: future.result().verdict for case, future in zip(cases, futures, strict=True)}
     assert given == {case.name: case.verdict for case in cases}
@@ -122,7 +131,7 @@ def test_every_verdict_that_a_program_can_earn_is_covered() -> None:
 
 
 def test_every_strategy_is_covered() -> None:
-    assert {case.strategy for case in CASES if case.strategy} == {*STRATEGIES, "checker"}
+    assert {case.strategy for case in CASES if case.strategy} == {*STRATEGIES, "checker", "inside"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -64,6 +64,8 @@ ASYNC = {
     "signals on readiness, by flag": "fcntl.fcntl(r, fcntl.F_SETFL, os.O_ASYNC)",
     "signals on readiness, by ioctl": "fcntl.ioctl(r, 0x5452, struct.pack('i', 1))",
     "a lease": "fcntl.fcntl(os.open(file, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    "truncation by path": "os.truncate(file, 0)",
+    "a mode": "os.chmod(file, 0o777)",
     "notices of changes": "fcntl.fcntl(os.open('.', os.O_RDONLY), fcntl.F_NOTIFY, 1)",
 }
 
@@ -231,3 +233,22 @@ def test_folders_deeper_than_descriptors_and_frames_are_removed(tmp_path: Path) 
         os.chdir(here)
     sweep.clear(str(tmp_path), ["kept"])
     assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_a_process_that_says_it_is_done_is_stopped() -> None:
+    """Or it would use CPU that nobody counts, and make files while they are being removed."""
+    busy = "import os\ndef f(x):\n  os.write(6, b'd')\n  while True:\n    os.mkdir('d')\n    os.chdir('d')\n"
+    problem = Problem("f", kind="function", entry_point="f", tests=[Test("[1]", "1"), Test("[2]", "2")])
+    with Judge(workers=1, reuse=True, time_limit_s=1) as judge:
+        start = time.monotonic()
+        assert not judge.check(problem, code=busy).accepted
+        assert time.monotonic() - start < 20
+        assert judge.check(SQUARE, code=RIGHT).accepted
+
+
+def test_compiling_has_a_limit_near_that_of_a_test(judge: Judge) -> None:
+    constants = "\n".join(f"x = {n * (2**61 - 1)}" for n in range(20000))  # all of one hash
+    start = time.monotonic()
+    verdict = judge.check(SQUARE, code=f"{constants}\n{RIGHT}")
+    assert verdict.verdict == "compile_error" and "compiling took over 2 s" in verdict.message
+    assert time.monotonic() - start < 60

@@ -6,6 +6,7 @@ The table below holds what `microcoder --help` prints, so that the first touch l
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import click
 
 from .. import __version__
+from .shown import visible
 
 COMMANDS = {  # name: (module, the line in --help)
     "train": ("train", "Train a model with reinforcement learning."),
@@ -79,13 +81,20 @@ class Refused(click.ClickException):
     exit_code = 2
 
 
+def _show(error: click.ClickException) -> None:
+    """What click would print; it may name what stands in a file."""
+    said = io.StringIO()
+    error.show(said)
+    click.echo(visible(said.getvalue()), err=True, nl=False)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run and exit: 0 done, 1 done with faults that were named, 2 asked for in a wrong way, 130 Ctrl-C."""
     try:
         result: Any = cli.main(argv, prog_name="microcoder", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
-        error.show()
+        _show(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = 130

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import Refused
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..advise import Advice
@@ -54,12 +55,12 @@ def command(run: str, as_json: bool) -> None:
         return _print_json(run, info, metrics, found)
     _print(f"{run}: {', '.join(_state(info, metrics))}")
     for number, one in enumerate(found, 1):
-        click.echo()
+        echo()
         _print(f"{number}. {one.code}, {_when(one)}: {one.message}")
         for label, text in _lines(one):
             _print(f"{label}: {text.replace('RUN', run)}", "   ")
     if not found:
-        click.echo()
+        echo()
         _print(_nothing(metrics))
 
 
@@ -117,7 +118,7 @@ def _print(text: str, indent: str = "") -> None:
         break_long_words=False,  # what is to be typed must stay in one piece
         break_on_hyphens=False,
     )
-    click.echo("\n".join(wrapped))
+    echo("\n".join(wrapped))
 
 
 def _print_json(run: str, info: dict[str, Any], metrics: list[dict[str, Any]], found: list[Advice]) -> None:
@@ -125,4 +126,4 @@ def _print_json(run: str, info: dict[str, Any], metrics: list[dict[str, Any]], f
     from dataclasses import asdict
 
     state = {"run": run, "status": info.get("status"), "steps": _steps(metrics)}
-    click.echo(json.dumps({**state, "findings": [asdict(one) for one in found]}, indent=2, ensure_ascii=False))
+    echo(json.dumps({**state, "findings": [asdict(one) for one in found]}, indent=2, ensure_ascii=False))

@@ -25,6 +25,7 @@ from .bench_asking import (
 from .bench_compare import compare
 from .bench_temperatures import temperatures
 from .settings import complete_setting
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..bench.asking import Ask
@@ -96,7 +97,7 @@ def run(words: tuple[str, ...], suite: str, form: str, **options: Any) -> int:
     except (BenchError, JudgeError, RunError, OSError) as error:
         raise Refused(str(error)) from None
     except KeyboardInterrupt:
-        click.echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
+        echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
         return 130
 
 
@@ -177,11 +178,11 @@ def show_result(result: dict[str, Any], folder: Path, form: str) -> int:
     from ..bench import tables
 
     if form == "json":
-        click.echo(json.dumps(result, indent=1))
+        echo(json.dumps(result, indent=1))
     else:
-        click.echo({"text": tables.text, "markdown": tables.markdown, "latex": tables.latex}[form](result))
+        echo({"text": tables.text, "markdown": tables.markdown, "latex": tables.latex}[form](result))
     if form == "text":
-        click.echo(f"in {folder}: samples.jsonl and verdicts.jsonl to read, scores.json, report.md, table.tex")
+        echo(f"in {folder}: samples.jsonl and verdicts.jsonl to read, scores.json, report.md, table.tex")
     return 1 if any(limit["internal_errors"] for limit in result["scores"].values()) else 0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import Refused
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..bench.local import LocalModel
@@ -133,7 +134,7 @@ def default_folder(model: str, suite: Suite) -> Path:
 
 
 def say(text: str) -> None:
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 class Told:

@@ -7,6 +7,7 @@ import json
 import click
 
 from . import Refused
+from .shown import echo
 
 
 @click.command("compare")
@@ -37,10 +38,10 @@ def compare(before: str, after: str, limit: int | None, policy: str, form: str) 
     for name in ("digest", "temperature", "tries"):
         if (values := [bench.ask[name] for bench in pair])[0] != values[1]:
             what = f"{name}: {values[0]} and {values[1]}"
-            click.echo(f"note: {'their problems are not all the same' if name == 'digest' else what}", err=True)
+            echo(f"note: {'their problems are not all the same' if name == 'digest' else what}", err=True)
     names = (before, after)
     if form == "json":
-        click.echo(json.dumps({"names": names, "limit": at, "policy": policy, **found}, indent=1))
+        echo(json.dumps({"names": names, "limit": at, "policy": policy, **found}, indent=1))
     else:
-        click.echo((comparison_text if form == "text" else comparison_markdown)(found, names))
+        echo((comparison_text if form == "text" else comparison_markdown)(found, names))
     return 0

@@ -20,6 +20,7 @@ from .bench_asking import (
     suite_of,
     suite_options,
 )
+from .shown import echo
 
 
 @click.command("temperatures")
@@ -52,8 +53,8 @@ def temperatures(words: tuple[str, ...], suite: str, grid: str, output: str, **o
     except (BenchError, JudgeError, RunError, OSError) as error:
         raise Refused(str(error)) from None
     except KeyboardInterrupt:
-        click.echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
+        echo("\nstopped; what was written is kept, and the same command goes on from there", err=True)
         return 130
-    click.echo(table)
-    click.echo(f"the figure: {Path(output) / 'temperatures.png'}")
+    echo(table)
+    echo(f"the figure: {Path(output) / 'temperatures.png'}")
     return 0

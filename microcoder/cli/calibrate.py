@@ -11,6 +11,7 @@ import click
 from . import Refused
 from .configuration import settings_of
 from .settings import complete_setting
+from .shown import echo
 
 
 @click.command("calibrate")
@@ -29,7 +30,7 @@ def command(
     stays there in a pilot of its own. Measurements are kept, so a second call is quick. In a configuration,
     grpo.temperature="auto" does all this before training.
     """
-    from rich.console import Console
+    from .terminal import Terminal
 
     config, _ = settings_of(words)
     temperatures = _grid(grid)
@@ -42,16 +43,16 @@ def command(
 
     quiet()
     try:
-        live = Live(1, f"{config.model.name}: T(D)", Console(stderr=as_json))
+        live = Live(1, f"{config.model.name}: T(D)", Terminal(stderr=as_json))
         found = calibrate(config, live, temperatures or GRID, problems, pilot_steps)
         record = as_record(found)
         plot_calibration(record, output, f"{config.model.name} on {config.data.train}")
     except (ValueError, OSError, JudgeError) as error:
         raise Refused(str(error)) from None
     if as_json:
-        click.echo(json.dumps(record, indent=2))
+        echo(json.dumps(record, indent=2))
         return 0
-    console = Console(markup=False, highlight=False)
+    console = Terminal(highlight=False)
     console.print(_table(record))
     use = shlex.join(["microcoder", "train", *words, f"grpo.temperature={record['temperature']:g}"])
     console.print(f"{record['reason']}\n  the plot   {output}\n  to use it  {use}", soft_wrap=True)

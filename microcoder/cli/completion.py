@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .shown import echo
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -21,4 +23,4 @@ def command(shell: str) -> None:
 
     maker = get_completion_class(shell)
     assert maker is not None  # the choice above holds exactly the shells that click knows
-    click.echo(maker(cli, {}, "microcoder", "_MICROCODER_COMPLETE").source())
+    echo(maker(cli, {}, "microcoder", "_MICROCODER_COMPLETE").source())

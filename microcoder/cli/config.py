@@ -9,6 +9,7 @@ import click
 
 from . import Refused
 from .settings import complete_setting
+from .shown import echo
 
 
 @click.command("config")
@@ -33,4 +34,4 @@ def show(load: Callable[[str | None, tuple[str, ...]], Any], words: tuple[str, .
         config = load(words[0] if has_file else None, words[1:] if has_file else words)
     except ConfigError as error:
         raise Refused(str(error)) from None
-    click.echo(to_toml(config, comments), nl=False)
+    echo(to_toml(config, comments), nl=False)

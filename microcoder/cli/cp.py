@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from . import Refused
+from .shown import echo
 
 
 @click.command("cp")
@@ -24,4 +25,4 @@ def command(name: str, file: str) -> None:
         raise Refused(f"{file} exists already and is left as it is; name another file") from None
     except OSError as error:
         raise Refused(f"cannot write {file}: {error.strerror}") from None
-    click.echo(f"{file}: change what you like, then `microcoder train {file}`")
+    echo(f"{file}: change what you like, then `microcoder train {file}`")

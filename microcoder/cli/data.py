@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import Refused
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..data.parts import Counts
@@ -56,7 +57,7 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
     except OSError as error:
         raise Refused(f"{error}; what is finished stays, and the same command goes on from there") from None
     if made is None:
-        click.echo(f"{only} is done; see what was kept: microcoder data show {wanted.output.folder}")
+        echo(f"{only} is done; see what was kept: microcoder data show {wanted.output.folder}")
     else:
         _end(Path(wanted.output.folder), sum(made.values()))
 
@@ -67,13 +68,13 @@ def _end(out: Path, kept: int) -> None:
 
     reasons = sum((step.counts.dropped for step in steps_of(out)), Counter[str]())
     reasons.pop("outside_ids", None)  # nobody wonders about those
-    click.echo(f"{kept:,} problems in {out / 'dataset'}; where to look next:" if kept else "No problem is left:")
-    click.echo(f"  the report  {out / 'report.html'}")
+    echo(f"{kept:,} problems in {out / 'dataset'}; where to look next:" if kept else "No problem is left:")
+    echo(f"  the report  {out / 'report.html'}")
     for reason, _ in reasons.most_common(1):
-        click.echo(f"  the drops   microcoder data show {out} --dropped {reason}")
+        echo(f"  the drops   microcoder data show {out} --dropped {reason}")
     if not kept:
         raise SystemExit(1)
-    click.echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
+    echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
 
 
 @command.command("config")
@@ -103,7 +104,7 @@ def show(out: str, dropped: str | None, step: str | None, ident: str | None, cou
     except Nothing as error:
         raise Refused(str(error)) from None
     for item in items:
-        click.echo(item)
+        echo(item)
 
 
 @command.command("report")
@@ -119,7 +120,7 @@ def report(out: str, target: str | None) -> None:
         raise Refused(str(error)) from None
     path = Path(target) if target else Path(out) / "report.html"
     path.write_text(text, encoding="utf-8")
-    click.echo(path)
+    echo(path)
 
 
 class Told:
@@ -136,12 +137,10 @@ class Told:
         self.count += 1
         if time.monotonic() - self.printed > self.EVERY_S:
             self.printed = time.monotonic()
-            click.echo(f"{self.name}: {self.seen:,} problems, part {self.count} of {self.parts}", err=True)
+            echo(f"{self.name}: {self.seen:,} problems, part {self.count} of {self.parts}", err=True)
 
     def done(self, name: str, counts: Counts, seconds: float, again: bool) -> None:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts.dropped.most_common())
         lost = f"; dropped: {reasons}" if reasons else ""
         how = "done before" if again else f"{seconds:.1f} s"
-        click.echo(f"{name}: {counts.kept:,} of {counts.seen:,} kept ({how}){lost}", err=True)
-
-
+        echo(f"{name}: {counts.kept:,} of {counts.seen:,} kept ({how}){lost}", err=True)

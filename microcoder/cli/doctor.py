@@ -16,6 +16,8 @@ from typing import Any
 
 import click
 
+from .shown import echo
+
 PACKAGES = ("numpy", "torch", "trl", "transformers", "verl", "ray", "vllm")
 CONCLUSIONS = {
     "full": "The judge will use the full sandbox here: namespaces, seccomp, Landlock and limits.",
@@ -44,7 +46,7 @@ def command(as_json: bool) -> int:
     }
     findings["conclusion"] = CONCLUSIONS[findings["best"]]
     if as_json:
-        click.echo(json.dumps(findings, indent=2))
+        echo(json.dumps(findings, indent=2))
     else:
         _show(findings)
     return 0 if findings["best"] in ("full", "landlock") else 1
@@ -127,9 +129,10 @@ def _gpus() -> list[str]:
 
 def _show(findings: dict[str, Any]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from .terminal import Terminal
 
     about = Table(box=None, show_header=False, padding=(0, 2))
     about.add_column(style="dim", no_wrap=True)
@@ -148,6 +151,6 @@ def _show(findings: dict[str, Any]) -> None:
         mark = Text("works", "green") if layer["ok"] else Text("missing", "red")
         walls.add_row(layer["name"], mark, Text("\n".join(w for w in words if w)))
 
-    console = Console()
+    console = Terminal()
     console.print(about, walls)
     console.print(Text(findings["conclusion"]))

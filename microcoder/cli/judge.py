@@ -15,6 +15,7 @@ import click
 from ..schema import POLICIES, Problem, Solution
 from . import Refused
 from .settings import Setting, WithSettings, complete_setting
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..config import JudgeConfig
@@ -110,7 +111,7 @@ def _judge(
         with open_judge(options) as judge, contextlib.ExitStack() as stack:
             log = stack.enter_context(VerdictLog(output, fresh)) if output else None
             if log and log.done:
-                click.echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
+                echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
             started, layer, used = time.monotonic(), judge.sandbox, judge.workers
             progress = stack.enter_context(Progress(total))
             for _, verdict in judge.map(_pairs(solutions_path, problems, limit, log, bad, tally, progress)):
@@ -120,18 +121,16 @@ def _judge(
                 progress.step(judged=True)
             wall_s = time.monotonic() - started
     except KeyboardInterrupt:
-        click.echo(
-            f"\nstopped after {tally.judged + tally.resumed} of {total} programs; {_kept(output, fresh)}", err=True
-        )
+        echo(f"\nstopped after {tally.judged + tally.resumed} of {total} programs; {_kept(output, fresh)}", err=True)
         return 130
     about = {"workers": used, "policy": config.policy, "sandbox": layer, "output": output}
     summary = tally.summary(wall_s, **about)
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        echo(json.dumps(summary, indent=2))
     else:
-        from rich.console import Console
+        from .terminal import Terminal
 
-        Console().print(render(summary))
+        Terminal().print(render(summary))
     return _exit_status(summary, bad)
 
 
@@ -195,15 +194,15 @@ class BadLines:
     def report(self, bad: BadLine, progress: Progress | None = None) -> None:
         self.count += 1
         if self.count <= SHOWN:
-            (progress.say if progress else lambda text: click.echo(text, err=True))(str(bad))
+            (progress.say if progress else lambda text: echo(text, err=True))(str(bad))
 
 
 def _exit_status(summary: dict[str, Any], bad: BadLines) -> int:
     if bad.count > SHOWN:
-        click.echo(f"... and {bad.count - SHOWN} more lines that could not be used", err=True)
+        echo(f"... and {bad.count - SHOWN} more lines that could not be used", err=True)
     faults = summary["verdicts"].get("internal_error", 0)
     if summary["unreadable"]:
-        click.echo(f"exit status 1: {summary['unreadable']} lines could not be used and were not judged", err=True)
+        echo(f"exit status 1: {summary['unreadable']} lines could not be used and were not judged", err=True)
     if faults:
-        click.echo(f"exit status 1: the judge itself failed on {faults} programs (internal_error)", err=True)
+        echo(f"exit status 1: the judge itself failed on {faults} programs (internal_error)", err=True)
     return 1 if faults or summary["unreadable"] else 0

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import socket
+from collections.abc import Iterable
+
+import click
 
 from . import Refused
+
+
+def check_tokens(tokens: Iterable[str], variable: str | None = None) -> None:
+    """An empty token is none at all: whoever gives one by mistake must not open the door to everybody."""
+    empty = "--token is empty" if not all(token.strip() for token in tokens) else ""
+    if variable and not tokens and variable in os.environ and not os.environ[variable].strip():
+        empty = f"{variable} is empty"
+    if empty:
+        raise click.UsageError(f"{empty}, which would let anybody in; give a long random one, or leave it away")
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, str]:

@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..advise import Advice
+from .shown import visible
+from .terminal import Terminal
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SEEN = 40  # steps in a sparkline
@@ -35,7 +37,7 @@ class Live:
     """`step` after each step, `phase` while one goes on, `note` and `warn` for words that must not tear the panel."""
 
     def __init__(self, total_steps: int, title: str, console: Console | None = None) -> None:
-        self.total, self.title, self.console = total_steps, title, console or Console()
+        self.total, self.title, self.console = total_steps, title, console or Terminal()
         # lists that are replaced, never changed: the panel is drawn by a thread of its own
         self.metrics: list[dict[str, Any]] = []
         self.warnings: list[Advice] = []
@@ -104,7 +106,8 @@ class Live:
             self.console.print(Text(text))
         else:
             encoding = getattr(self.console.file, "encoding", None) or "utf-8"  # a log in ASCII must end no training
-            print(text.encode(encoding, "backslashreplace").decode(encoding), file=self.console.file, flush=True)
+            text = visible(text).encode(encoding, "backslashreplace").decode(encoding)
+            print(text, file=self.console.file, flush=True)
 
 
 def values(metrics: dict[str, Any]) -> str:

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from .shown import echo
+
 
 @click.command("ls")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
@@ -31,7 +33,7 @@ def command(as_json: bool) -> None:
         },
     }
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
         return
     uses = {
         "configurations": "microcoder train NAME",
@@ -42,7 +44,7 @@ def command(as_json: bool) -> None:
     }
     width = max(len(name) for part in found.values() for name in part)
     for kind, part in found.items():
-        click.echo(f"{kind}, as in {uses[kind]}")
+        echo(f"{kind}, as in {uses[kind]}")
         for name, text in part.items():
-            click.echo(f"  {name:<{width}}  {text}")
-    click.echo("\nto change a configuration: microcoder cp demo my.toml")
+            echo(f"  {name:<{width}}  {text}")
+    echo("\nto change a configuration: microcoder cp demo my.toml")

@@ -6,10 +6,12 @@ import sys
 import time
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
+
+from .shown import echo
+from .terminal import Terminal
 
 EVERY_S = 10.0  # between two lines where there is no terminal
 
@@ -20,7 +22,7 @@ class Progress:
     def __init__(self, total: int, unit: str = "programs") -> None:
         self.total, self.unit, self.done, self.judged = total, unit, 0, 0
         self.started = self.printed = time.monotonic()
-        console = Console(stderr=True)
+        console = Terminal(stderr=True)
         self.bar: Bar | None = None
         if console.is_terminal:
             columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
@@ -48,7 +50,7 @@ class Progress:
         if self.bar is not None:
             self.bar.console.print(Text(text), soft_wrap=True)
         else:
-            print(text, file=sys.stderr, flush=True)
+            echo(text, err=True)
 
     def __enter__(self) -> Progress:
         if self.bar is not None:

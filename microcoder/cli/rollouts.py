@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +9,13 @@ import click
 
 from ..schema import ACCEPTED, VERDICTS, nearest
 from . import Refused
+from .shown import echo, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN = 8  # rollouts that are printed where nobody says how many
 LINES = 20  # of a statement
-INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # all control characters but tab and newline
 FLAGS = ("truncated", "repeated", "masked")
 COLUMNS = ("step", "rows", "reward", "accuracy", "truncated_share", "masked_share", "size")
 
@@ -71,7 +70,7 @@ def command(
         return _print_json(found)
     shown = found if limit or worst or best else found[:SHOWN]
     _print_rollouts(shown, statements)
-    click.echo(_footer(step, everything, found, shown), err=True)
+    echo(_footer(step, everything, found, shown), err=True)
 
 
 def _footer(step: int, everything: list[Any], found: list[Any], shown: list[Any]) -> str:
@@ -86,32 +85,32 @@ def _print_json(records: list[dict[str, Any]]) -> None:
     from ..files import json_line
 
     for record in records:
-        click.echo(json_line(record), nl=False)
+        echo(json_line(record).decode(), nl=False)
 
 
 def _print_list(entries: list[dict[str, Any]]) -> None:
     rows = [COLUMNS, *(tuple(_short(entry[name]) for name in COLUMNS) for entry in entries)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+        echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
 def _print_rollouts(rollouts: list[dict[str, Any]], statements: dict[str, str]) -> None:
     """Each after the statement of its problem, which is not said again for the next one of the same problem."""
-    from rich.console import Console
+    from .terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     last = None
     for rollout in rollouts:
         if rollout["problem"] != last and statements.get(rollout["problem"]):
-            click.echo(_quoted(statements[rollout["problem"]]))
+            echo(_quoted(statements[rollout["problem"]]))
         last = rollout["problem"]
         if console.is_terminal:
             _print_colours(console, rollout)
         else:
             message = rollout.get("message")
-            click.echo(f"--- {_header(rollout)}\n{_visible(rollout['completion'])}")
-            click.echo(f"judge: {_visible(message)}\n" if message else "")
+            echo(f"--- {_header(rollout)}\n{visible(rollout['completion'])}")
+            echo(f"judge: {visible(message)}\n" if message else "")
 
 
 def _print_colours(console: Console, rollout: dict[str, Any]) -> None:
@@ -120,14 +119,14 @@ def _print_colours(console: Console, rollout: dict[str, Any]) -> None:
 
     style = {ACCEPTED: "bold green", "internal_error": "bold magenta"}.get(rollout["verdict"], "bold red")
     console.print(Text(f"--- {_header(rollout)}", style=style))
-    text = _visible(rollout["completion"])  # shown as it is, fences and all; the Python in them is highlighted
+    text = visible(rollout["completion"])  # shown as it is, fences and all; the Python in them is highlighted
     console.print(Syntax(text, "markdown", theme="ansi_dark", background_color="default", word_wrap=True))
     message = rollout.get("message")
-    console.print(Text(f"judge: {_visible(message)}\n" if message else "", style="yellow"))
+    console.print(Text(f"judge: {visible(message)}\n" if message else "", style="yellow"))
 
 
 def _quoted(statement: str) -> str:
-    lines = _visible(statement).strip().splitlines()
+    lines = visible(statement).strip().splitlines()
     more = [f"... ({len(lines) - LINES} more lines)"] if len(lines) > LINES else []
     return "\n".join(f"> {line}".rstrip() for line in [*lines[:LINES], *more])
 
@@ -135,13 +134,8 @@ def _quoted(statement: str) -> str:
 def _header(rollout: dict[str, Any]) -> str:
     numbers = [f"{name} {_short(rollout.get(name))}" for name in ("row", "reward", "advantage", "length")]
     flags = [name for name in FLAGS if rollout.get(name)]
-    return "  ".join([_visible(rollout["problem"]), rollout["verdict"], *numbers, *flags])
+    return "  ".join([visible(rollout["problem"]), rollout["verdict"], *numbers, *flags])
 
 
 def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _visible(text: str) -> str:
-    """What a model wrote may hold control characters, which must not reach a terminal as such."""
-    return INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

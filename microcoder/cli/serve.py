@@ -8,8 +8,9 @@ import click
 
 from ..hosts import LOOPBACK
 from . import Refused
-from .listening import listen
+from .listening import check_tokens, listen
 from .settings import Setting, WithSettings, complete_setting
+from .shown import echo
 
 TOKEN = "MICROCODER_TOKEN"
 
@@ -27,9 +28,15 @@ TOKEN = "MICROCODER_TOKEN"
 @click.option("--workers", cls=Setting, setting="judge.workers")
 @click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Candidates that may wait.")
 @click.option("--per-client", type=click.IntRange(1), help="Candidates a client may have here; half of --queue.")
+@click.option("--queue-mb", type=click.IntRange(16), default=2048, show_default=True,
+    help="Memory for what clients have sent and not yet read; a client may have half.")  # fmt: skip
+@click.option("--connections", type=click.IntRange(8), default=1024, show_default=True,
+    help="Connections at a time, fewer where descriptors are short; an address may have half.")  # fmt: skip
 @click.option("--max-mb", type=click.IntRange(1), default=128, show_default=True, help="The largest request.")
 @click.option("--max-seconds", type=click.IntRange(1), default=600, show_default=True, help="The longest time limit.")
 @click.option("--max-memory-mb", type=click.IntRange(16), default=16384, show_default=True, help="And of memory.")
+@click.option("--max-output-mb", type=click.IntRange(1), default=256, show_default=True, help="The largest output_mb.")
+@click.option("--max-tests", type=click.IntRange(1), default=10_000, show_default=True, help="Tests of a problem.")
 def command(
     overrides: tuple[str, ...],
     host: str,
@@ -39,21 +46,26 @@ def command(
     workers: str | None,
     queue: int,
     per_client: int | None,
+    queue_mb: int,
+    connections: int,
     max_mb: int,
     max_seconds: int,
     max_memory_mb: int,
+    max_output_mb: int,
+    max_tests: int,
 ) -> int:
     """Judge programs for others, over HTTP, until Ctrl-C or SIGTERM: what was taken is finished first.
 
     A training run elsewhere uses it with judge.on=http://HOST:8422. It also answers POST /run_code and /submit as
     SandboxFusion does. The routes are described at /openapi.json.
     """
+    check_tokens(tokens, TOKEN)
     from ..config import ConfigError, load
     from ..judge import Judge, JudgeError
     from ..judge.examine import Settings
 
     try:
-        from ..service import app, serve
+        from ..service import Most, app, serve
     except ImportError as error:
         raise Refused(f"{error.name} is needed to serve: pip install 'microcoder[serve]'") from None
     try:
@@ -71,11 +83,12 @@ def command(
     options = {name: value for name, value in options.items() if name not in ("workers", "queue", "sandbox")}
     try:
         own = Settings(**options, layer=judge.sandbox)
-        most = (max_seconds, max_memory_mb)
-        server = app(judge, own, tokens, host, queue, per_client or max(1, queue // 2), max_mb, most)
-        click.echo(f"judge.on={address}  ({judge.workers} workers, {judge.sandbox} sandbox; Ctrl-C ends it)")
+        most = Most(max_seconds, max_memory_mb, max_output_mb, max_tests)
+        rooms = (queue, per_client or max(1, queue // 2), queue_mb, connections, max_mb)
+        server = app(judge, own, tokens, host, *rooms, most)
+        echo(f"judge.on={address}  ({judge.workers} workers, {judge.sandbox} sandbox; Ctrl-C ends it)")
         for token in tokens:
-            click.echo(f"{TOKEN}={token}")
+            echo(f"{TOKEN}={token}")
         return serve(server, listener)
     finally:
         judge.close(cancel=True)

@@ -9,6 +9,7 @@ import click
 
 from . import Refused
 from .settings import complete_setting
+from .shown import echo
 from .study_ls import ls
 from .study_report import report
 
@@ -58,16 +59,16 @@ def run(
         if dry_run:
             return _dry_run(studies, numbers, folder)
         together = together or scale.together or usable_cores()
-        made = run_studies(studies, numbers, folder, together, stop_after, click.echo)
+        made = run_studies(studies, numbers, folder, together, stop_after, echo)
     except (StudyError, RunError, JudgeError, OSError) as error:
         raise Refused(str(error)) from None
     except KeyboardInterrupt:
-        click.echo("\nstopped; what is finished stays, and the same command goes on from there", err=True)
+        echo("\nstopped; what is finished stays, and the same command goes on from there", err=True)
         return 130
     for what, names in (("failed", made.failed), ("not finished", made.left)):
         if names:
-            click.echo(f"{len(names)} {what}: {', '.join(names)}; the same command tries again")
-    click.echo(f"{len(made.finished)} runs finished in {folder}; what they say: microcoder study report {out}")
+            echo(f"{len(names)} {what}: {', '.join(names)}; the same command tries again")
+    echo(f"{len(made.finished)} runs finished in {folder}; what they say: microcoder study report {out}")
     return 1 if made.failed else 0
 
 
@@ -99,11 +100,11 @@ def _dry_run(studies: list[Study], seeds: range, folder: Path) -> int:
     for each in runs:
         path = folder / "runs" / each.name
         states[each.name] = "finished" if finished(path) else "begun" if path.exists() else "to be made"
-        click.echo(f"  {each.name:<40} {states[each.name]}")
+        echo(f"  {each.name:<40} {states[each.name]}")
     for line in shared(where):
-        click.echo(line)
+        echo(line)
     counts = {state: list(states.values()).count(state) for state in dict.fromkeys(states.values())}
-    click.echo(f"{len(runs)} runs in {folder}: {', '.join(f'{count} {state}' for state, count in counts.items())}")
+    echo(f"{len(runs)} runs in {folder}: {', '.join(f'{count} {state}' for state, count in counts.items())}")
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import Refused
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..study.claims import Claim
@@ -40,15 +41,15 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
         raise Refused(str(error)) from None
     runs = len(plan(studies, range(scale.seeds))[0])
     if as_json:
-        click.echo(json.dumps(_record(scale, studies, runs, verdicts), indent=1))
+        echo(json.dumps(_record(scale, studies, runs, verdicts), indent=1))
         return
-    click.echo(_table(scale, studies, runs))
+    echo(_table(scale, studies, runs))
     for study in studies:
         if study.claims:
-            click.echo(f"\n{study.name}: {study.title} (figure {study.figure})")
+            echo(f"\n{study.name}: {study.title} (figure {study.figure})")
         for claim in study.claims:
-            click.echo(_claim(claim, verdicts))
-    click.echo("\nto make the runs of one: microcoder study run truncation; how many that are: --dry-run")
+            echo(_claim(claim, verdicts))
+    echo("\nto make the runs of one: microcoder study run truncation; how many that are: --dry-run")
 
 
 def _table(scale: Scale, studies: list[Study], runs: int) -> str:

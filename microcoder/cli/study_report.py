@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import Refused
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..study.reporting.results import Decided
@@ -34,12 +35,12 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
         raise Refused(str(error)) from None
     numbers = Path(out) / "report.json"
     if as_json:
-        click.echo(numbers.read_text(encoding="utf-8"), nl=False)
+        echo(numbers.read_text(encoding="utf-8"), nl=False)
         return 0
-    click.echo("\n\n".join(map(_table, scales)))
+    echo("\n\n".join(map(_table, scales)))
     for scale in (each.runs for each in scales if each.runs.unfinished):
-        click.echo(f"{scale.name}: {len(scale.unfinished)} of {scale.planned} runs are unfinished, and left out")
-    click.echo(f"the page: {page}; its numbers: {numbers}")
+        echo(f"{scale.name}: {len(scale.unfinished)} of {scale.planned} runs are unfinished, and left out")
+    echo(f"the page: {page}; its numbers: {numbers}")
     return 0
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..schema import ACCEPTED, VERDICTS, Verdict
+from .shown import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,7 +98,7 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"{summary['workers']} workers){resumed}",
         ),
         ("cpu", f"{summary['cpu_s']:.1f} s in the programs"),
-        ("slowest", ", ".join(f"{s['id']} ({s['cpu_s']:.2f} s)" for s in summary["slowest"]) or "-"),
+        ("slowest", ", ".join(f"{visible(s['id'])} ({s['cpu_s']:.2f} s)" for s in summary["slowest"]) or "-"),
         ("accepted by", ", ".join(f"{name} {count}" for name, count in summary["strategies"].items()) or "-"),
         ("judged inside", f"{summary['inside']}{inside}"),
         ("policy", summary["policy"]),

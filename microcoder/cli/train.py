@@ -13,6 +13,7 @@ import click
 from . import Refused
 from .configuration import settings_of
 from .settings import WithSettings, complete_setting
+from .shown import echo
 
 if TYPE_CHECKING:
     from ..config import Config
@@ -56,16 +57,16 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
         return _train(config, folder, resume)
     except KeyboardInterrupt:
         if (folder / "run.json").exists():
-            click.echo(f"\nstopped; to go on from the last checkpoint: microcoder train {folder} --resume", err=True)
+            echo(f"\nstopped; to go on from the last checkpoint: microcoder train {folder} --resume", err=True)
         return 130
 
 
 def _dry_run(config: Config, folder: Path, resume: bool) -> int:
-    from rich.console import Console
     from rich.table import Table
 
     from ..engines.planning import describe
     from ..engines.training import quiet
+    from .terminal import Terminal
 
     quiet()
     try:
@@ -79,10 +80,10 @@ def _dry_run(config: Config, folder: Path, resume: bool) -> int:
     table = Table.grid(padding=(0, 2))
     for what, said in plan.lines:
         table.add_row(what, said)
-    Console(markup=False).print(table)
+    Terminal().print(table)
     for lack in plan.missing:
-        click.echo(f"missing: {lack}")
-    click.echo("nothing is missing; leave out --dry-run to start" if not plan.missing else "it cannot start like this")
+        echo(f"missing: {lack}")
+    echo("nothing is missing; leave out --dry-run to start" if not plan.missing else "it cannot start like this")
     return 1 if plan.missing else 0
 
 
@@ -159,13 +160,12 @@ def _same_settings(config: Config, folder: Path) -> None:
 
 
 def _follow(config: Config, run: Run) -> None:
-    from rich.console import Console
-
     from ..engines.ranks import Silent, first
     from .live import Live
+    from .terminal import Terminal
 
     title = f"{run.path}: {config.model.name}, {config.grpo.preset}"
-    console = Console(file=sys.stdout)  # wherever an engine sends what it prints itself
+    console = Terminal(file=sys.stdout)  # wherever an engine sends what it prints itself
     with Live(config.train.steps, title, console) if first() else Silent() as live:
         live.phase("loading")
         if config.run.engine == "verl":
@@ -179,11 +179,10 @@ def _follow(config: Config, run: Run) -> None:
 
 
 def _ending(summary: dict[str, Any], folder: Path) -> int:
-    from rich.console import Console
-
     from .ending import render
+    from .terminal import Terminal
 
-    console = Console(markup=False, highlight=False)
+    console = Terminal(highlight=False)
     console.print(render(summary))
     for line in (
         f"{summary['steps']} steps in {summary['train_seconds']:.0f} s, evaluations included; where to look next:",

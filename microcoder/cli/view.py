@@ -10,7 +10,8 @@ import click
 
 from ..hosts import LOOPBACK
 from . import Refused
-from .listening import listen
+from .listening import check_tokens, listen
+from .shown import echo
 
 
 @click.command("view")
@@ -28,6 +29,7 @@ def command(
 
     PATH is a run, or a folder of them; runs where not given. Nothing is written to it.
     """
+    check_tokens([] if token is None else [token])
     if not path.is_dir():
         raise Refused(f"there is no folder {path}; begin a run with `microcoder train demo`, or name where runs are")
     try:
@@ -36,16 +38,16 @@ def command(
         raise Refused(f"{error.name} is needed to look at runs: pip install 'microcoder[view]'") from None
     if target is not None:
         try:
-            click.echo(export(path, target, export_mb))
+            echo(export(path, target, export_mb))
         except OSError as error:
             raise Refused(f"cannot write {target}: {error.strerror}") from None
-        click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
+        echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
         return
     if token is None and host not in LOOPBACK:
         token = secrets.token_urlsafe(24)
     listener, address = listen(host, port)
     address += f"/?token={token}" if token else "/"
-    click.echo(f"{path}: {address}  (Ctrl-C ends it)")
+    echo(f"{path}: {address}  (Ctrl-C ends it)")
     if opens:
         webbrowser.open(address)
     serve(app(path, token, host), listener)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from ..run.disk import opened
 from ..run.series import STAGED
 from . import bench, find, rollouts
 from .compare import compare
@@ -19,7 +20,7 @@ from .library import Folder, Library, Missing, stamps
 from .metrics import Columns
 from .panels import METRICS, PANELS
 from .remarks import Remarks
-from .state import read_config, read_json, state
+from .state import read_config, read_json, state, words
 from .thin import thin
 
 WATCHED = (  # files whose change makes an answer about a folder stale
@@ -39,7 +40,9 @@ class Answers:
     def stamp(self, *names: str) -> object:
         """What changes when an answer about these folders may have."""
         folders = [self.library.get(name) for name in names]
-        return [stamps([folder.path / file for file in WATCHED]) for folder in folders]
+        files = [folder.path / "metrics.jsonl" for folder in folders]
+        behind = [(self.columns.behind(file), self.advice.behind(file)) for file in files]
+        return behind, [stamps([folder.path / file for file in WATCHED]) for folder in folders]
 
     def listing(self) -> dict[str, Any]:
         listing = self.library.listing()
@@ -80,6 +83,7 @@ class Answers:
             "steps": len(steps),
             "last": float(steps.max()) if len(steps) else None,
             "broken": columns.broken,
+            "behind": columns.behind,  # the rest of a very long file comes with the next answers
             "series": {name: curve for name, curve in found.items() if curve["x"]},
             "stages": _stages(columns),
         }
@@ -140,9 +144,13 @@ def _remarks(path: Path) -> Remarks:
 
 
 def _bench_line(folder: Folder) -> dict[str, Any]:
-    found = bench.scores(folder)
-    names = ("model", "suite", "tries", "temperature", "problems", "fault", "scores")
-    return {"name": folder.name, **{name: found.get(name) for name in names}}
+    try:
+        found = bench.scores(folder)
+    except Missing as error:  # a link that leads out
+        found = {"fault": str(error)}
+    line = {name: words(found.get(name)) for name in ("model", "suite", "tries", "temperature", "problems", "fault")}
+    scores = found.get("scores")
+    return {"name": folder.name, **line, "scores": scores if isinstance(scores, dict) else None}
 
 
 def _stages(columns: Columns) -> list[dict[str, Any]]:
@@ -159,7 +167,7 @@ def _stages(columns: Columns) -> list[dict[str, Any]]:
 
 def _text(path: Path, limit: int) -> str:
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return file.read(limit).decode("utf-8", "replace")
     except OSError:
         return ""

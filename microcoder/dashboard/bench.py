@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..run import Group, groups_of
+from ..run.disk import opened
 from ..schema import ACCEPTED
 from .library import Folder
 from .rollouts import records
 from .state import read_json
 
-NAME = re.compile(r"(.*)#(\d+)@(\d+)", re.DOTALL)  # problem # number @ limit
+NAME = re.compile(r"(.*)#(\d{1,9})@(\d{1,12})", re.DOTALL)  # problem # number @ limit
 REPORT = 1 << 20  # bytes of report.md that are shown
 
 
@@ -25,7 +26,7 @@ def scores(folder: Folder) -> dict[str, Any]:
 
 def report(folder: Folder) -> str:
     try:
-        with open(folder.file("report.md"), "rb") as file:
+        with opened(folder.file("report.md")) as file:
             return file.read(REPORT).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -21,6 +21,7 @@ from .answers import Answers
 from .find import KINDS
 from .library import Library
 from .server import STATIC, plotly_script
+from .state import TEXT
 
 RUNS = 40  # of a folder with more, the first by name
 MODULES = (  # each after those that it imports
@@ -72,18 +73,30 @@ def _answers(answers: Answers, room: int) -> tuple[dict[str, Any], str]:
     _keep(found, {**listing, "runs": kept, "bench": [], "studies": []}, "list")
     taken = total = 0
     for run in kept:
-        name = run["name"]
-        _keep(found, answers.run(name), "run", run=name)
-        _keep(found, answers.metrics(name), "metrics", run=name)
-        _keep(found, answers.remarks(name), "remarks", run=name)
-        steps = answers.steps(name)
-        chosen = _steps(found, answers, name, steps, room // len(kept))
-        taken, total = taken + len(chosen), total + len(steps)
-        _keep(found, chosen, "steps", run=name)
-        _finders(found, answers, name, set(chosen))
+        one: dict[str, Any] = {}
+        try:
+            chosen, steps = _run(one, answers, run["name"], room // len(kept))
+        except Exception as error:  # whatever stands in its files: the other runs are exported all the same
+            run["faults"] = [*run["faults"], f"it is not in this copy: {error}"[:TEXT]]
+            continue
+        found |= one
+        taken, total = taken + chosen, total + steps
     rollouts = f"with the rollouts of {taken} of {_count(total, 'step')}" if total else "without rollouts"
     more = f"; {_count(left, 'run')} left out" if left else ""
     return found, f"A copy of {_count(len(kept), 'run')}, {rollouts}{more}. `microcoder view` shows everything, live."
+
+
+def _run(found: dict[str, Any], answers: Answers, name: str, room: int) -> tuple[int, int]:
+    """How many of its steps are taken, and how many there are."""
+    _keep(found, answers.run(name), "run", run=name)
+    _keep(found, answers.metrics(name), "metrics", run=name)
+    _keep(found, answers.remarks(name), "remarks", run=name)
+    steps = answers.steps(name)
+    chosen = _steps(found, answers, name, steps, room)
+    _keep(found, chosen, "steps", run=name)
+    _finders(found, answers, name, set(chosen))
+    json.dumps(plain(found))  # what cannot be written is found here, where it costs one run and not all
+    return len(chosen), len(steps)
 
 
 def _steps(found: dict[str, Any], answers: Answers, run: str, steps: list[int], room: int) -> list[int]:

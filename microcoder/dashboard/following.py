@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-CHUNK = 1 << 20
+from ..run.disk import opened
+
+LINE = 1 << 22  # bytes
+BUDGET_S = 3.0
 KEPT = 16  # files that are followed at once; the one asked for longest ago is let go of
 
 
@@ -23,7 +27,9 @@ class Follower(ABC):
 
     def __init__(self, path: Path) -> None:
         self.path, self.lock = path, threading.Lock()
-        self._offset, self._inode, self._end = 0, 0, b""  # the last bytes that were read
+        self.behind = False
+        self.offset, self._inode, self._end = 0, 0, b""  # the last bytes that were read
+        self._long = False  # in the middle of a line that is too long
         self.begin()
 
     @abstractmethod
@@ -33,32 +39,45 @@ class Follower(ABC):
     def line(self, line: bytes) -> None: ...
 
     def update(self) -> None:
-        """Take in what is new."""
+        """Take in what is new; `behind` where that would take too long at once: the next time it goes on."""
         with self.lock:
             try:
-                file = open(self.path, "rb")
+                file = opened(self.path)
             except OSError:
-                self._offset, self._inode, self._end = 0, 0, b""
-                self.begin()
+                self._afresh(0)
                 return
             with file:
                 if not self._continues(file):
-                    self._offset, self._inode, self._end = 0, os.fstat(file.fileno()).st_ino, b""
-                    self.begin()
-                file.seek(self._offset)
-                rest = b""
-                while chunk := file.read(CHUNK):
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    for line in lines:
-                        self.line(line)
-                        self._offset += len(line) + 1
-                        self._end = (line + b"\n")[-64:]
+                    self._afresh(os.fstat(file.fileno()).st_ino)
+                file.seek(self.offset)
+                self._go_on(file, time.monotonic() + BUDGET_S)
+
+    def _afresh(self, inode: int) -> None:
+        self.offset, self._inode, self._end, self._long, self.behind = 0, inode, b"", False, False
+        self.begin()
+
+    def _go_on(self, file: IO[bytes], ends: float) -> None:
+        self.behind = False
+        while piece := file.readline(LINE):
+            whole = piece.endswith(b"\n")
+            if not whole and len(piece) < LINE:
+                return  # it waits for its end
+            if whole and not self._long:
+                self.line(piece[:-1])
+            elif not self._long:
+                self.line(b"")  # a line that is too long counts as a broken one, and is not kept
+            self._long = not whole
+            self.offset += len(piece)
+            self._end = piece[-64:]
+            if time.monotonic() > ends:
+                self.behind = True
+                return
 
     def _continues(self, file: IO[bytes]) -> bool:
         state = os.fstat(file.fileno())
-        if state.st_ino != self._inode or state.st_size < self._offset:
+        if state.st_ino != self._inode or state.st_size < self.offset:
             return False
-        file.seek(self._offset - len(self._end))
+        file.seek(self.offset - len(self._end))
         return file.read(len(self._end)) == self._end
 
 
@@ -71,6 +90,11 @@ class Shelf(Generic[Kind]):
     def __init__(self, make: Callable[[Path], Kind]) -> None:
         self._make, self._lock = make, threading.Lock()
         self._followers: OrderedDict[Path, Kind] = OrderedDict()
+
+    def behind(self, path: Path) -> int:
+        """How far a file has been read that is not read to its end; 0 for others: the answers go on without it."""
+        follower = self._followers.get(Path(os.path.realpath(path)))
+        return follower.offset if follower is not None and follower.behind else 0
 
     def get(self, path: Path) -> Kind:
         """That of the file, up to date."""

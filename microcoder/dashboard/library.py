@@ -1,7 +1,7 @@
 """What there is under a folder: runs, bench results and studies, each named by its path from there.
 
 A name that a browser sends is looked up in this listing and never joined to a path: what is not listed does not exist.
-Links that lead out of the folder are not followed, and are counted.
+Links that lead out of the folder are not followed, and are counted; nor are those in a run that lead out of the run.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ class Folder:
     root: Path
 
     def file(self, *names: str) -> Path:
-        """A path in the folder, which need not exist, but leads nowhere else."""
-        path = self.path.joinpath(*names)
-        if not path.resolve().is_relative_to(self.root):
-            raise Missing(f"{'/'.join(names)} of {self.name} is a link that leads out of {self.root.name}")
-        return path
+        """The real path of a file in the folder: it need not exist, but is nowhere else. `opened` opens it."""
+        try:
+            own, real = (Path(os.path.realpath(path)) for path in (self.path, self.path.joinpath(*names)))
+        except ValueError:  # a zero byte
+            raise Missing(f"there is no {names!r} in {self.name}") from None
+        if not real.is_relative_to(own):
+            raise Missing(f"{'/'.join(names)} of {self.name} is a link that leads out of {self.name}")
+        return real
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,12 @@ def _look(root: Path, only: str | None) -> Listing:
     folders: dict[str, Folder] = {}
     refused: list[str] = []
     looked, pending = 0, [(root / only, 1)] if only else [(root, 0)]
+    within = root / only if only else root
     seen: set[Path] = set()
     while pending and looked < FOLDERS:
         path, depth = pending.pop()
-        real = path.resolve()
-        if not real.is_relative_to(root):
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(within):
             refused.append(path.relative_to(root).as_posix())
             continue
         if real in seen:
@@ -106,13 +110,20 @@ def _entries(path: Path) -> tuple[set[str], list[str]]:
     try:
         with os.scandir(path) as entries:
             for entry in entries:
-                if not entry.is_dir():
+                if not _is_dir(entry):
                     files.add(entry.name)
                 elif not entry.name.startswith((".", "__")):
                     folders.append(entry.name)
     except OSError:
         return set(), []
     return files, sorted(folders, reverse=True)
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _kind(names: set[str]) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 from .following import Follower
 from .thin import Array
 
-NAMES = 400  # columns at most: a file of nonsense must not fill the memory
+NAMES, NAME = 400, 100  # columns at most, and characters of a name: a file of nonsense must not fill the memory
 
 
 class Columns(Follower):
@@ -37,7 +37,7 @@ class Columns(Follower):
         try:
             record = json.loads(line)
             step = float(record.pop("step"))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             self.broken += 1
             return
         n = len(self.steps)
@@ -45,7 +45,7 @@ class Columns(Follower):
         for name, value in _flat(record):
             column = self.columns.get(name)
             if column is None:
-                if len(self.columns) >= NAMES:
+                if len(self.columns) >= NAMES or len(name) > NAME:
                     continue
                 column = self.columns[name] = array("d")
             if len(column) < n:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import threading
+import time
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,11 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from ..run import Group, groups_of
+from ..run.disk import LINE, lines_of, opened
 from .library import Folder, Missing, stamps
 
 Rollout = dict[str, Any]
-LARGEST = 1 << 28  # bytes, unpacked
-STEP = re.compile(r"step_(\d+)\.jsonl\.gz")
+LARGEST, BUDGET_S = 1 << 28, 20.0  # bytes, unpacked; and how long that may take
+STEP = re.compile(r"step_(\d{1,9})\.jsonl\.gz")
+NUMBERS = ("step", "row", "sample", "reward", "advantage", "length", "temperature")
+TEXTS = ("completion", "code", "verdict", "strategy", "message")
+_reading = threading.Lock()  # one file at a time, as each can be large
 
 
 class Step:
@@ -45,7 +51,8 @@ def read_step(folder: Folder, step: int) -> Step:
         near = min(there, key=lambda other: abs(other - step), default=None)
         hint = f"; the nearest is step {near}" if near is not None else "; they are written as training goes on"
         raise Missing(f"{folder.name} holds no rollouts of step {step}{hint}")
-    return _read(path, stamps([path]))
+    with _reading:
+        return _read(path, stamps([path]))
 
 
 def entries(folder: Folder) -> dict[int, dict[str, Any]]:
@@ -72,13 +79,14 @@ def _entries(path: Path, stamped: object) -> dict[int, dict[str, Any]]:
 def _read(path: Path, stamped: object) -> Step:
     statements: dict[str, str] = {}
     rows: list[Rollout] = []
-    fault, size = "", 0
+    fault, size, ends = "", 0, time.perf_counter() + BUDGET_S
     try:
-        with gzip.open(path, "rb") as file:
-            while line := file.readline(LARGEST):
+        with opened(path) as packed, gzip.open(packed, "rb") as file:
+            while line := file.readline(LINE):
                 size += len(line)
-                if size > LARGEST:
-                    fault = f"{path.name} unpacks to more than {LARGEST >> 20} MiB; what follows is left out"
+                if size > LARGEST or time.perf_counter() > ends:
+                    words = f"more than {LARGEST >> 20} MiB" if size > LARGEST else f"more than {BUDGET_S:g} s can read"
+                    fault = f"{path.name} unpacks to {words}; what follows is left out"
                     break
                 try:
                     record = json.loads(line)
@@ -89,19 +97,32 @@ def _read(path: Path, stamped: object) -> Step:
                 if "statement" in record:
                     statements[problem] = str(record["statement"])
                 else:
-                    rows.append({**record, "problem": problem})
+                    rows.append(_row(record, problem))
     except (OSError, EOFError, zlib.error) as error:
         fault = f"{path.name} is damaged ({error}); {len(rows)} rollouts could be read"
     return Step(statements, rows, fault)
 
 
+def _row(record: Rollout, problem: str) -> Rollout:
+    """With numbers where numbers belong, and text where text does: others count and sort them."""
+    row = {**record, "problem": problem}
+    for name in NUMBERS:
+        value = row.get(name)
+        if not isinstance(value, int | float) or not abs(value) < 1e15:
+            row[name] = None
+    for name in TEXTS:
+        if not isinstance(row.get(name), str | None):
+            row[name] = str(row[name])
+    return row
+
+
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of lines; one that is torn or broken is passed over, a file that is not there has none."""
     try:
-        with open(path, "rb") as file:
-            for line in file:
+        with opened(path) as file:
+            for line in lines_of(file):
                 try:
-                    record = json.loads(line) if line.endswith(b"\n") else None
+                    record = json.loads(line)
                 except (ValueError, RecursionError):
                     continue
                 if isinstance(record, dict):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import socket
 from importlib.resources import files
 from pathlib import Path
@@ -18,17 +19,18 @@ from fastapi.responses import PlainTextResponse, Response
 from starlette.middleware import Middleware
 
 from ..hosts import LOOPBACK
-from ..run.disk import plain
+from ..run.disk import opened, plain
 from .answers import Answers
 from .find import KINDS
 from .guard import Guard
 from .library import Library, Missing
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).resolve().parent / "static"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 Step = Annotated[int, Query(ge=0, le=10**9)]
 Kind = Annotated[str, Query(pattern=f"^({'|'.join(KINDS)})$")]
 Text = Annotated[str, Query(max_length=500)]
+FILE = 1 << 25  # bytes of a picture
 FIGURES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
@@ -49,12 +51,20 @@ def app(root: Path, token: str | None = None, host: str = "127.0.0.1") -> FastAP
 
 def serve(server: FastAPI, listener: socket.socket) -> None:
     """Answer until Ctrl-C. Addresses may hold a token, so none is logged."""
-    uvicorn.Server(uvicorn.Config(server, log_level="warning", access_log=False, server_header=False)).run([listener])
+    config = uvicorn.Config(
+        server,
+        http="h11",  # which bounds the head of a request
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+    )
+    uvicorn.Server(config).run([listener])
 
 
 def plotly_script() -> Path:
     """The script that the plotly package brings along."""
-    return Path(str(files("plotly"))) / "package_data" / "plotly.min.js"
+    return (Path(str(files("plotly"))) / "package_data" / "plotly.min.js").resolve()
 
 
 def _pages(server: FastAPI, answers: Answers) -> None:
@@ -75,9 +85,8 @@ def _pages(server: FastAPI, answers: Answers) -> None:
     @server.get("/figure")
     def figure(request: Request, of: str, path: str) -> Response:
         """A picture that a report shows."""
-        folder = answers.library.get(of, "bench", "study")
-        found = folder.file(path)
-        if not found.resolve().is_relative_to(folder.path.resolve()) or found.suffix not in FIGURES:
+        found = answers.library.get(of, "bench", "study").file(path)
+        if found.suffix not in FIGURES:
             raise Missing(f"{path!r} is not a picture of {of}")
         return _file(request, found, FIGURES)
 
@@ -141,9 +150,12 @@ def _questions(server: FastAPI, answers: Answers) -> None:
 def _json(request: Request, value: Any, stamp: object = None) -> Response:
     """The value; or nothing, where the asker holds the same. Without a stamp the value itself tells."""
     try:
-        body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-    except ValueError:  # a file may hold what is not finite, which no browser reads
-        body = json.dumps(plain(value), separators=(",", ":")).encode()
+        try:
+            body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        except ValueError:  # a file may hold what is not finite, which no browser reads
+            body = json.dumps(plain(value), separators=(",", ":")).encode()
+    except RecursionError:
+        raise Missing("what is asked for is nested too deeply to be shown") from None
     tag = _tag(request, stamp if stamp is not None else body)
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
@@ -161,12 +173,15 @@ def _tag(request: Request, stamp: object) -> str:
 
 def _file(request: Request, path: Path, types: dict[str, str]) -> Response:
     try:
-        state = path.stat()
-        tag = _tag(request, (state.st_mtime_ns, state.st_size))
-        headers = {"ETag": tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=headers)
-        return Response(path.read_bytes(), media_type=types[path.suffix], headers=headers)
+        with opened(path) as file:
+            state = os.fstat(file.fileno())
+            tag = _tag(request, (state.st_mtime_ns, state.st_size))
+            headers = {"ETag": tag, "Cache-Control": "no-cache"}
+            if request.headers.get("if-none-match") == tag:
+                return Response(status_code=304, headers=headers)
+            if state.st_size > FILE:
+                raise Missing(f"{path.name!r} has more than {FILE >> 20} MiB")
+            return Response(file.read(FILE), media_type=types[path.suffix], headers=headers)
     except OSError:
         raise Missing(f"there is no {path.name!r}") from None
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 import json
 import math
-from collections.abc import Callable
+import operator
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..schema import Compare, Problem, SchemaError, Test
 from .asserts import ANSWERS, Probe, probes
 from .compare import Match, compare_text, compare_value
+from .compare.match import show
 from .sandbox import values
 
 
@@ -31,9 +36,8 @@ class Check:
     otherwise: Check | None = None  # to be run instead if the output is a thing without a plain value
 
 
-# An assertion that calls one of these may be about an object itself; only then is it tried inside.
-_LOOKS_AT_OBJECTS = ("isinstance", "issubclass", "callable", "hasattr", "getattr", "next", "iter", "type")
-NO_PLAIN_VALUE = Match("", "the answer has no plain value")
+NO_PLAIN_VALUE = Match("", "the answer has no plain value")  # what the answer is can be told inside only
+MAX_EXPECTED_DIGITS = 200_000  # of an integer in a problem: reading it is quadratic
 
 
 def checks(problem: Problem, policy: str, helpers: Helpers) -> list[Check]:
@@ -44,14 +48,16 @@ def checks(problem: Problem, policy: str, helpers: Helpers) -> list[Check]:
     if problem.kind == "stdin":
         return [_stdin(test, policy, rules) for test in problem.tests]
     if problem.kind == "function":
-        return [_function(test, n, problem, policy) for n, test in enumerate(problem.tests)]
+        return _functions(problem, policy)
     try:
-        found = probes(problem.asserts, problem.entry_point, problem.setup)
+        found = probes(problem.asserts, problem.entry_point, problem.setup, helpers.evaluate)
+        if not found:
+            raise SchemaError("the asserts test nothing")
+        return [_assertion(probe, policy, rules, helpers) for probe in found]
     except SyntaxError as error:
         raise SchemaError(f"problem {problem.id!r}: an assert is no Python: {error}") from None
-    if not found:
-        raise SchemaError(f"problem {problem.id!r}: the asserts test nothing")
-    return [_assertion(probe, policy, rules, helpers) for probe in found]
+    except values.TooMuch as error:
+        raise SchemaError(f"problem {problem.id!r}: an expected value is too much: {error}") from None
 
 
 def _stdin(test: Test, policy: str, rules: Compare) -> Check:
@@ -66,31 +72,54 @@ def _stdin(test: Test, policy: str, rules: Compare) -> Check:
     return Check(given, judge)
 
 
-def _function(test: Test, n: int, problem: Problem, policy: str) -> Check:
-    given, is_json = _literal(test.input)
+def _functions(problem: Problem, policy: str) -> list[Check]:
+    """The tests of a function. The problem decides whether the answer is what it returns, or the changed argument."""
+    read = [(*_literal(test.input, problem), _literal(test.output, problem)[0]) for test in problem.tests]
+    returns = _returns_nothing(problem)
+    if returns is None and all(expected is not None for _, _, expected in read):
+        returns = "either"  # no test expects null, so a function that returns None has changed its argument
+    return [
+        _function(test, n, problem, policy, given, is_json, expected, returns or "")
+        for n, (test, (given, is_json, expected)) in enumerate(zip(problem.tests, read, strict=True))
+    ]
+
+
+def _returns_nothing(problem: Problem) -> str | None:
+    """Of the starter code: "argument" if the function is annotated `-> None`, else ""; None if it is not there."""
+    ident = re.escape(problem.entry_point.rpartition(".")[2])
+    found = re.search(rf"\bdef\s+{ident}\s*\(", problem.starter_code)
+    if found is None:
+        return None
+    depth, at = 1, found.end()
+    while at < len(problem.starter_code) and depth:
+        depth += {"(": 1, ")": -1}.get(problem.starter_code[at], 0)
+        at += 1
+    return "argument" if re.match(r"\s*->\s*None\s*:", problem.starter_code[at:]) else ""
+
+
+def _function(
+    test: Test, n: int, problem: Problem, policy: str, given: Any, is_json: bool, expected: Any, answer_is: str
+) -> Check:
     if not isinstance(given, (list, tuple, dict)):
         raise SchemaError(
             f"problem {problem.id!r}: the input of test {n} must be a list of arguments such as [1, 2], "
             f'or an object of named ones such as {{"a": 1}}; it is {test.input[:60]!r}'
         )
     args, kwargs = ([], given) if isinstance(given, dict) else (list(given), {})
-    expected, _ = _literal(test.output)
-    if is_json and isinstance(given, list) and "{" not in test.input:
-        data = b'{"args": %s, "kwargs": {}, "plain": true}' % test.input.encode()  # JSON already, with nothing to tag
+    if is_json and isinstance(given, list) and "{" not in test.input:  # JSON already, with nothing to tag
+        changed = b', "changed": true' if answer_is else b""
+        data = b'{"args": %s, "kwargs": {}, "plain": true%s}' % (test.input.encode(), changed)
     else:
         task = {"args": [values.encode(a) for a in args], "kwargs": {k: values.encode(v) for k, v in kwargs.items()}}
-        data = json.dumps(task).encode()
+        data = json.dumps(task | ({"changed": True} if answer_is else {})).encode()
 
     def judge(output: bytes, helpers: Helpers) -> Match:
         answer = values.answer(output)
-        got = answer["r"]
+        changed = answer_is == "argument" or (answer_is == "either" and answer["r"] is None)
+        got = answer["m"] if changed and "m" in answer else answer["r"]
         if problem.compare.checker:
-            return helpers.check(given, got, expected)
-        match = compare_value(got, expected, policy, problem.compare, from_json=True)
-        if not match.strategy and got is None and "m" in answer:
-            changed = compare_value(answer["m"], expected, policy, problem.compare, from_json=True)
-            return changed if changed.strategy else match
-        return match
+            return helpers.check(given, values.natural(got), expected)
+        return compare_value(got, expected, policy, problem.compare, from_json=True)
 
     return Check(data, judge)
 
@@ -98,42 +127,81 @@ def _function(test: Test, n: int, problem: Problem, policy: str) -> Check:
 def _assertion(probe: Probe, policy: str, rules: Compare, helpers: Helpers) -> Check:
     if probe.op == "inside":
         return _inside(probe, probe.before)
-    task = {"before": probe.before, "expr": probe.ask, "alias": probe.alias}
-    data, whole = json.dumps(task).encode(), _inside(probe, f"{probe.everything}\nassert {probe.text}")
-    if probe.op == "rest":
-        otherwise = whole if any(f"{name}(" in probe.text for name in _LOOKS_AT_OBJECTS) else None
-        return Check(data, lambda out, helpers: _rest(probe, values.answer(out)["r"], helpers), otherwise=otherwise)
+    task: dict[str, Any] = {"before": probe.before, "expr": probe.ask, "alias": probe.alias, "entry": probe.entry}
+    if probe.given:
+        task["given"] = {name: json.loads(text) for name, text in probe.given.items()}
     expected: Any = None
-    if probe.expected:
-        try:
-            expected = ast.literal_eval(probe.expected)
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            expected = helpers.evaluate(probe.outside, probe.expected)
-        if isinstance(expected, values.Opaque):  # only the candidate's own process can compare such a thing
-            return whole
-    tolerance = {k: helpers.evaluate(probe.outside, v) for k, v in probe.tolerance.items()}
+    if probe.expected and probe.op != "rest":
+        expected = _expected(probe, helpers)
+    if isinstance(expected, values.Opaque):  # only the candidate's own process can compare such a thing
+        return _inside(probe, probe.whole or f"{probe.before}\nassert {probe.text}")
+    tolerance = {k: _number(v, probe, helpers) for k, v in probe.tolerance.items()}
 
-    def judge(output: bytes, _: Helpers) -> Match:
+    def judge(output: bytes, helpers: Helpers) -> Match:
         got = values.answer(output)["r"]
-        if probe.op in ("==", "pair"):
-            pair = got if probe.op == "pair" else (got, expected)
-            if not (isinstance(pair, tuple) and len(pair) == 2):
-                return Match("", f"not a pair: {got!r:.80}")
-            match = compare_value(*pair, policy, rules)
-        else:
-            holds = _holds(probe.op, got, expected, tolerance, policy, rules)
-            match = Match("equal", "") if holds else Match("", f"got {got!r:.80}")
-        return match if match.strategy else Match("", f"{match.message} in `assert {probe.text:.120}`")
+        if probe.op == "rest" or probe.made:
+            if not isinstance(got, tuple) or any(map(_opaque, got)):
+                return NO_PLAIN_VALUE
+            expression = probe.made or f"bool({probe.expected})"
+            got = helpers.evaluate(probe.outside, expression, **{ANSWERS: got})
+        match = _judged(probe, got, expected, tolerance, policy, rules)
+        if not match.strategy and probe.again:
+            return NO_PLAIN_VALUE
+        known = match.strategy or match is NO_PLAIN_VALUE
+        return match if known else Match("", f"{match.message} in `assert {probe.text:.120}`")
 
-    return Check(data, judge)
+    otherwise = _inside(probe, probe.whole) if probe.whole else None
+    return Check(json.dumps(task).encode(), judge, inside=probe.tells, otherwise=otherwise)
 
 
-def _rest(probe: Probe, answers: Any, helpers: Helpers) -> Match:
-    """Any assertion, evaluated outside on the answers that the candidate gave."""
-    if not isinstance(answers, tuple) or any(isinstance(a, values.Opaque) for a in answers):
+def _expected(probe: Probe, helpers: Helpers) -> Any:
+    if probe.fact is not None:
+        return values.decode(json.loads(probe.fact.text)) if probe.fact.text else values.Opaque("a value that fails")
+    with _many_digits():
+        return ast.literal_eval(probe.expected)
+
+
+def _number(text: str, probe: Probe, helpers: Helpers) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError):
+        return helpers.evaluate(probe.outside, text)
+
+
+def _judged(probe: Probe, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare) -> Match:
+    """An assertion other than `rest`, on plain values."""
+    if probe.op == "pair":
+        if not (isinstance(got, tuple) and len(got) == 2):
+            return Match("", f"not a pair: {show(got)}")
+        if any(_opaque(one, values.Opaque) for one in got):
+            return NO_PLAIN_VALUE
+        return compare_value(*got, policy, rules)
+    if probe.op in ("contains", "lacks") and isinstance(got, values.Opaque):
         return NO_PLAIN_VALUE
-    holds = helpers.evaluate(probe.outside, f"bool({probe.expected})", **{ANSWERS: answers})
-    return Match("equal", "") if holds is True else Match("", f"got {answers!r:.80} in `assert {probe.text:.120}`")
+    if probe.op == "==":
+        return compare_value(got, expected, policy, rules)
+    if probe.op == "raises":
+        classes = got[0] if isinstance(got, tuple) and got else []
+        holds = isinstance(classes, list) and any(name in classes for name in expected)
+        what = classes[0] if isinstance(classes, list) and classes else "nothing"
+        return Match("equal", "") if holds else Match("", f"{show(what)} was raised")
+    holds = got is True if probe.op == "rest" else _holds(probe.op, got, expected, tolerance, policy, rules)
+    return Match("equal", "") if holds else Match("", f"got {show(got)}")
+
+
+def _opaque(value: Any, *kinds: type) -> bool:
+    """Whether a value, or something in it, is known by its name alone."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, kinds or (values.Opaque, values.Member)):
+            return True
+        if isinstance(item, dict):
+            stack += item.keys()
+            stack += item.values()
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            stack += item
+    return False
 
 
 def _inside(probe: Probe, statements: str) -> Check:
@@ -143,13 +211,16 @@ def _inside(probe: Probe, statements: str) -> Check:
         passed = values.answer(output)["r"] is True
         return Match("inside", "") if passed else Match("", f"`assert {probe.text:.120}` failed")
 
-    return Check(json.dumps({"before": statements, "expr": "True", "alias": probe.alias}).encode(), judge, inside=True)
+    task = {"before": statements, "expr": "True", "alias": probe.alias, "entry": probe.entry}
+    return Check(json.dumps(task).encode(), judge, inside=True)
 
 
 def _holds(op: str, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare) -> bool:
     """An assertion other than equality, on plain values."""
-    if isinstance(got, values.Opaque):
-        return op == "truth"  # an object of whatever kind is true
+    if op == "runs":
+        return True
+    if isinstance(got, values.Opaque):  # an object of whatever kind: true, and nothing that is known
+        return op in ("truth", "is not", "!=", "not in")
     same = compare_value(got, expected, policy, rules).strategy != ""
     try:
         if op in ("truth", "false"):
@@ -167,8 +238,8 @@ def _holds(op: str, got: Any, expected: Any, tolerance: dict[str, Any], policy: 
         if op == "near":
             off = abs(got - expected)
             return bool(off < tolerance["abs"] if tolerance["strict"] else off <= tolerance["abs"])
-        return bool({"<": got < expected, "<=": got <= expected, ">": got > expected, ">=": got >= expected}[op])
-    except (TypeError, ValueError, OverflowError):
+        return bool({"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[op](got, expected))
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
         return False
 
 
@@ -178,13 +249,30 @@ def _items(container: Any, item: Any) -> Any:
     return container
 
 
-def _literal(text: str) -> tuple[Any, bool]:
+@contextmanager
+def _many_digits() -> Iterator[None]:
+    """What a problem expects may be a long number; what a program answers may not (values.answer)."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(MAX_EXPECTED_DIGITS)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+def _literal(text: str, problem: Problem) -> tuple[Any, bool]:
     """The value that a test's text stands for, and whether it is JSON: else a Python literal, else the text itself."""
-    try:
-        return json.loads(text), True
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(text.strip()), False
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text, False
+    with _many_digits():
+        try:
+            return json.loads(text), True
+        except RecursionError:
+            raise SchemaError(f"problem {problem.id!r}: a test is nested too deeply: {text[:60]}") from None
+        except ValueError as error:
+            if "set_int_max_str_digits" in str(error):
+                raise SchemaError(
+                    f"problem {problem.id!r}: a test has an integer of over {MAX_EXPECTED_DIGITS:,} digits: {text[:60]}"
+                ) from None
+        try:
+            return ast.literal_eval(text.strip()), False
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return text, False

@@ -207,18 +207,17 @@ class Examiner:
         name, message = failure(outcome, limits)
         if not name and not candidate.stdin and not outcome.output:
             name, message = "runtime_error", "the program ended before it returned a value"
-        match, also, also_message = Match("", ""), "", ""
+        match, also, also_message = Match("", ""), name, message
         if not name:
-            match = check.judge(outcome.output, helpers)
+            name, message, match = _judged(check, outcome, helpers)
             if match is NO_PLAIN_VALUE and check.otherwise is not None:
                 candidate.inside = True
                 inside = check.otherwise
                 return self._test(candidate, inside, inside if other else None, limits, helpers, reuse)
-            name, message = _compared(match, outcome)
             if other is not None:
-                also, also_message = _compared(other.judge(outcome.output, helpers), outcome)
-        elif other is not None:
-            also, also_message = name, message
+                also, also_message, _ = _judged(other, outcome, helpers)
+        if other is None:
+            also = also_message = ""
         result = TestVerdict(name, match.strategy, outcome.cpu_s, outcome.wall_s, outcome.memory_mb, message[:300])
         result.also, result.also_message = also, also_message[:300]
         return result, outcome.fresh
@@ -241,12 +240,20 @@ class Examiner:
             verdict.strategy = weakest(t.strategy for t in verdict.tests)
 
 
-def _compared(match: Match, outcome: Outcome) -> tuple[str, str]:
-    """(verdict, message) of a test that came to its end."""
+def _judged(check: Check, outcome: Outcome, helpers: Helpers) -> tuple[str, str, Match]:
+    """What a test that came to its end is worth: (verdict, message, match). What a program leaves is never a fault."""
+    try:
+        match = check.judge(outcome.output, helpers)
+    except values.TooMuch as error:
+        return "output_limit", str(error), Match("", "")
+    except (SchemaError, BoxError):
+        raise
+    except Exception as error:  # a right answer is plain data, and plain data can be compared
+        return "wrong_answer", f"what it gave cannot be compared: {type(error).__name__}", Match("", "")
     if match.strategy:
-        return ACCEPTED, ""
+        return ACCEPTED, "", match
     # a thread that failed explains an answer that is not there
-    return "wrong_answer", f"{match.message}; {outcome.report}" if outcome.report else match.message
+    return "wrong_answer", f"{match.message}; {outcome.report}" if outcome.report else match.message, match
 
 
 def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:

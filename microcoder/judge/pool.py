@@ -276,7 +276,7 @@ class _Worker:
             self.close()
             raise answer
         self.layer: str = answer
-        self.known: set[int] = set()  # the problems that the worker has
+        self.known: set[str] = set()  # the problems that the worker has
         self.known_bytes = 0
         self.poll = select.poll()
         self.poll.register(self.sock, select.POLLIN)

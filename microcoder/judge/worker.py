@@ -7,7 +7,6 @@ socket the worker ends its box and leaves; when the pool's process dies, the ker
 import pickle
 import socket
 import struct
-import sys
 import traceback
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ print([path for path in sys.path if path.endswith("-packages") and not os.path.i
 class Request(NamedTuple):
     """Judge `solution`. A problem can be large and has many solutions: it is sent once, and named by key after that."""
 
-    key: int
+    key: str
     problem: Problem | None  # None: sent before
     forget: bool  # drop all problems sent before
     solution: Solution
@@ -61,7 +60,6 @@ def _exactly(sock: socket.socket, size: int) -> bytearray:
 def main(fd: int, parent: int) -> None:
     kernel.die_with_parent(parent)
     sock = socket.socket(fileno=fd)
-    sys.set_int_max_str_digits(0)  # expected values may be long numbers
     settings: Settings = receive(sock)
     try:
         examiner = start(settings, sock)
@@ -69,7 +67,7 @@ def main(fd: int, parent: int) -> None:
         send(sock, error)
         return
     send(sock, examiner.settings.layer)
-    known: dict[int, Problem] = {}
+    known: dict[str, Problem] = {}
     try:
         while True:
             request: Request | Program = receive(sock)

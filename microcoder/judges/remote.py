@@ -23,7 +23,7 @@ from .line import Line, reason_of
 from .wire import SETTINGS, key_of, packed
 
 TOKEN = "MICROCODER_TOKEN"
-UNKNOWN, BUSY, AGAIN = 404, 429, (500, 502, 503, 504)
+UNKNOWN, BUSY, AGAIN = 404, 429, (408, 500, 502, 503, 504)
 KEYS = 4096  # of problems that are remembered
 
 
@@ -59,7 +59,7 @@ class RemoteJudge(Judging):
         self._room = threading.BoundedSemaphore(lanes + (queue or lanes))
         self._own = threading.local()  # a connection for each thread
         self._calls: dict[Future[Verdict], _Call] = {}
-        self._keys: dict[int, str] = {}
+        self._keys: dict[str, str] = {}
         self._sending = threading.Lock()  # problems go one at a time: the next candidate finds this one's there
         self._ending = threading.Event()
 
@@ -154,7 +154,7 @@ class RemoteJudge(Judging):
             if len(data) > self.max_bytes:
                 raise JudgeError(f"the problem has {len(data) >> 20} MB; its --max-mb is {self.max_bytes >> 20}")
             status, _, said = line.ask("PUT", f"/v1/problems/{key}", data)
-        if status not in (200, *AGAIN):
+        if status not in (200, BUSY, *AGAIN):
             raise JudgeError(reason_of(status, said))
 
     def _key(self, problem: Problem) -> str:

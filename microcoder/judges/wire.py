@@ -9,11 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from ..schema import Problem
+from ..schema import JUDGED, Problem
 
-JUDGED = {  # the fields that a verdict depends on; the rest stays at home
-    "id", "kind", "entry_point", "tests", "asserts", "setup", "time_limit_s", "memory_mb", "compare",
-}  # fmt: skip
 SETTINGS = (  # of `Judge`, for one candidate: its verdict is the one that a judge here with these would give
     "policy", "also", "stop_at_first_failure", "reuse", "time_limit_s", "time_factor", "memory_mb", "output_mb",
 )  # fmt: skip
@@ -21,7 +18,7 @@ SETTINGS = (  # of `Judge`, for one candidate: its verdict is the one that a jud
 
 def packed(problem: Problem) -> bytes:
     """The problem as JSON. ASCII, so that text which is no Unicode (a lone surrogate) arrives as it is."""
-    record = {name: value for name, value in problem.to_dict().items() if name in JUDGED}
+    record = {name: value for name, value in problem.to_dict().items() if name in JUDGED}  # the rest stays at home
     return json.dumps(record, separators=(",", ":")).encode()
 
 

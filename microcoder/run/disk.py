@@ -11,11 +11,14 @@ import errno
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from ..files import json_line
+
+LINE = 1 << 24  # bytes that a line of a file is read to; a longer one is none of ours
 
 
 class RunError(ValueError):
@@ -71,6 +74,33 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise RunError(f"{path}:{number} is not a record with a step; remove that line to use the rest") from None
     return records
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file of a run that somebody else may have made, for reading; OSError unless it is a regular one, just there.
+
+    A pipe would be waited for without end, a device may be anything, and a link may lead to what is nobody's business.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """The whole lines; none for one that is too long, nor for what a kill tore off at the end."""
+    long = False
+    while piece := file.readline(LINE):
+        if piece.endswith(b"\n"):
+            if not long:
+                yield piece
+            long = False
+        else:
+            long = True
 
 
 def plain(value: Any) -> Any:

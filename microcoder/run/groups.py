@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..files import json_line
 from ..schema import ACCEPTED
-from .disk import append_line, write_whole, writing
+from .disk import append_line, lines_of, opened, write_whole, writing
 
 FILE = "groups.jsonl"
 
@@ -67,9 +67,9 @@ def read_groups(run: str | Path, problem: str | None = None) -> Iterator[tuple[i
     for line in _lines(folder / FILE):
         if named and not any(name in line for name in named):
             continue
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, OSError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
             record = json.loads(line)
-            step, groups = int(record["step"]), list(map(Group._make, record["groups"]))
+            step, groups = int(record["step"]), [_checked(Group._make(group)) for group in record["groups"]]
             if step > last and (folder / f"step_{step:05}.jsonl.gz").stat().st_size == record["size"]:
                 last = step
                 yield step, groups
@@ -90,6 +90,13 @@ def drop_groups_after(folder: Path, step: int) -> None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The whole lines; what a kill tore off at the end is none."""
-    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-        yield from (line for line in file if line.endswith(b"\n"))
+    with contextlib.suppress(OSError), opened(path) as file:
+        yield from lines_of(file)
+
+
+def _checked(group: Group) -> Group:
+    """TypeError for one that nobody could sort or count."""
+    numbers = group[1:]
+    if not isinstance(group.problem, str) or not all(isinstance(n, int | float) and abs(n) < 1e15 for n in numbers):
+        raise TypeError("it is no group")
+    return group

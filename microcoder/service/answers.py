@@ -1,4 +1,7 @@
-"""Answers as they become known, and a client that goes away while it waits for them."""
+"""Answers as they become known, and a client that goes away while it waits for them.
+
+An answer goes out in pieces, each when the one before has left: what a client does not read stays with its job.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from starlette.types import Receive, Scope, Send
 from .desk import Desk, Job
 
 BEAT_S = 10.0  # of silence, after which a line break says that the service is alive: JSON takes white space anywhere
+PIECE = 1 << 16  # bytes
+LARGE = 1 << 17  # bytes: a thread writes what may have more
 Write = Callable[[Any], dict[str, Any]]
 
 
@@ -24,35 +29,41 @@ class Answers(Response):
         self.desk, self.jobs, self.write = desk, jobs, write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        ended: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
+        ended: asyncio.Queue[Job | None] = asyncio.Queue()  # None: the client is gone
         for job in self.jobs:
-            job.answer.add_done_callback(ended.put_nowait)
+            job.answer.add_done_callback(lambda _, job=job: ended.put_nowait(job))  # type: ignore[misc]
         gone = asyncio.ensure_future(_gone(receive))
-        gone.add_done_callback(ended.put_nowait)
+        gone.add_done_callback(lambda _: ended.put_nowait(None))
         try:
             headers = [(b"content-type", str(self.media_type).encode()), (b"cache-control", b"no-store")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             for _ in self.jobs:
-                if await self._next(ended, send) is gone:
+                next_one = await self._next(ended, send)
+                if next_one is None:
                     return
+                await self._send(next_one, send)
+                self.desk.done(next_one)
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
             for job in self.jobs:
-                self.desk.drop(job)
+                self.desk.done(job)
 
-    async def _next(self, ended: asyncio.Queue[asyncio.Future[Any]], send: Send) -> asyncio.Future[Any]:
-        """What ended next; an answer is sent."""
+    async def _next(self, ended: asyncio.Queue[Job | None], send: Send) -> Job | None:
         while True:
             try:
-                found = await asyncio.wait_for(ended.get(), BEAT_S)
+                return await asyncio.wait_for(ended.get(), BEAT_S)
             except TimeoutError:
                 await send({"type": "http.response.body", "body": b"\n", "more_body": True})
-                continue
-            if (answer := found.result()) is not None:
-                line = json.dumps(self.write(answer), separators=(",", ":")).encode() + b"\n"
-                await send({"type": "http.response.body", "body": line, "more_body": True})
-            return found
+
+    async def _send(self, job: Job, send: Send) -> None:
+        answer, large = job.answer.result(), job.size + job.work.size > LARGE
+        line = await asyncio.to_thread(self._line, answer) if large else self._line(answer)
+        for start in range(0, len(line), PIECE):
+            await send({"type": "http.response.body", "body": line[start : start + PIECE], "more_body": True})
+
+    def _line(self, answer: Any) -> bytes:
+        return json.dumps(self.write(answer), separators=(",", ":")).encode() + b"\n"
 
 
 async def _gone(receive: Receive) -> None:

@@ -2,7 +2,8 @@
 
 1. A bounded queue. What does not fit is refused with the time after which to try again.
 2. Turns. Clients with something waiting are served one after the other, however much each has handed in; a client
-   may hold so many places at a time, so there is always room for another one.
+   may hold so many places at a time, so there is always room for another one. A place is held until the answer is
+   read: for a client that reads none, nothing more is run.
 3. A candidate that nobody waits for any more never runs, or is killed.
 4. Draining: no new ones are taken, and what was taken is finished.
 
@@ -17,33 +18,41 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..judge.pool import Judge
+from ..schema import Problem
 from .asking import Refused
 from .metrics import Metrics
+from .room import SOON, Room, weight
 
-SOON = 1  # seconds to wait before asking again: places become free all the time
-Start = Callable[[], "Future[Any]"]
+
+class Work(NamedTuple):
+    """What is to be done: how it is begun, and what it holds in memory until it has its answer."""
+
+    start: Callable[[], Future[Any]]
+    size: int
+    problem: Problem | None = None
 
 
 class Job:
-    """One candidate, from being taken to its answer."""
+    """One candidate, from being taken until its answer is read."""
 
-    __slots__ = ("answer", "client", "future", "start", "taken")
+    __slots__ = ("answer", "client", "future", "here", "size", "taken", "work")
 
-    def __init__(self, client: str, start: Start, answer: asyncio.Future[Any]) -> None:
-        self.client, self.start, self.answer = client, start, answer
+    def __init__(self, client: str, work: Work, answer: asyncio.Future[Any]) -> None:
+        self.client, self.work, self.answer = client, work, answer
         self.future: Future[Any] | None = None  # None: it still waits
         self.taken = time.monotonic()
+        self.here, self.size = True, 0  # whether it holds a place; and of its answer
 
 
 class Desk:
-    def __init__(self, judge: Judge, queue: int, per_client: int, metrics: Metrics) -> None:
-        self.judge, self.queue, self.per_client, self.metrics = judge, queue, per_client, metrics
+    def __init__(self, judge: Judge, queue: int, per_client: int, room: Room, metrics: Metrics) -> None:
+        self.judge, self.queue, self.per_client, self.room, self.metrics = judge, queue, per_client, room, metrics
         self.ahead = 2 * judge.workers  # handed to the judge: one in each worker, one behind it
         self.turns: OrderedDict[str, deque[Job]] = OrderedDict()
-        self.held: Counter[str] = Counter()  # by client: waiting and running
+        self.held: Counter[str] = Counter()  # by client: waiting, running, or with an answer that is not read
         self.running: set[Job] = set()
         self.waiting = 0
         self.when_idle: Callable[[], None] | None = None
@@ -52,9 +61,9 @@ class Desk:
     def draining(self) -> bool:
         return self.when_idle is not None
 
-    def take(self, client: str, starts: Sequence[Start]) -> list[Job]:
+    def take(self, client: str, works: Sequence[Work]) -> list[Job]:
         """All of them, or none: Refused."""
-        count = len(starts)
+        count = len(works)
         if self.draining:
             raise Refused(503, "this service is about to end; another may be starting in its place", 2)
         if count > self.per_client:
@@ -64,17 +73,22 @@ class Desk:
             raise Refused(429, f"{words}; wait for verdicts", SOON)
         if self.waiting + count > self.queue:
             raise Refused(429, f"{self.waiting} candidates wait, of {self.queue} that may", SOON)
+        self._hold(client, works)
         loop = asyncio.get_running_loop()
-        jobs = [Job(client, start, loop.create_future()) for start in starts]
+        jobs = [Job(client, work, loop.create_future()) for work in works]
         self.turns.setdefault(client, deque()).extend(jobs)
         self.held[client] += count
         self.waiting += count
         self._feed()
         return jobs
 
-    def drop(self, job: Job) -> None:
-        """Nobody waits for it. No harm where it is answered already."""
+    def done(self, job: Job) -> None:
+        """Its answer is read, or nobody waits for it. No harm where that was said before."""
+        if not job.here:
+            return
         if job.answer.done():
+            if not job.answer.cancelled():
+                self._leave(job)
             return
         job.answer.cancel()
         self.metrics.dropped += 1
@@ -95,8 +109,11 @@ class Desk:
     def _feed(self) -> None:
         """Hand on as many as keep the workers busy; the rest waits here, where turns are kept."""
         loop = asyncio.get_running_loop()
-        while self.turns and len(self.running) < self.ahead:
-            client, line = next(iter(self.turns.items()))
+        while len(self.running) < self.ahead:
+            client = next((name for name in self.turns if not self.room.crowded(name)), None)
+            if client is None:
+                return
+            line = self.turns[client]
             job = line.popleft()
             if line:
                 self.turns.move_to_end(client)
@@ -104,7 +121,7 @@ class Desk:
                 del self.turns[client]
             self.waiting -= 1
             self.running.add(job)
-            job.future = job.start()
+            job.future = job.work.start()
 
             def ended(_: Future[Any], job: Job = job) -> None:
                 with contextlib.suppress(RuntimeError):  # the service was ended at once, and its loop is closed
@@ -118,10 +135,30 @@ class Desk:
         if not job.answer.done() and job.future is not None and not job.future.cancelled():
             answer = job.future.result()
             self.metrics.answered(answer, time.monotonic() - job.taken)
+            job.size = 2 * weight(answer)  # itself, and the line that it becomes
+            self.room.answered(job.client, job.size)
             job.answer.set_result(answer)
-        self._leave(job)
+        else:
+            self._leave(job)
+
+    def _hold(self, client: str, works: Sequence[Work]) -> None:
+        """Room for all of them, or Refused."""
+        with contextlib.ExitStack() as undo:
+            for work in works:
+                self.room.take(client, work.size)
+                undo.callback(self.room.give, client, work.size)
+                if work.problem is not None:
+                    self.room.hold(client, work.problem)
+                    undo.callback(self.room.let_go, client, work.problem)
+            undo.pop_all()
 
     def _leave(self, job: Job) -> None:
+        job.here = False
+        self.room.give(job.client, job.work.size)
+        self.room.read(job.client, job.size)
+        if job.work.problem is not None:
+            self.room.let_go(job.client, job.work.problem)
+        self._feed()  # it may be the client's turn again
         self.held[job.client] -= 1
         if not self.held[job.client]:
             del self.held[job.client]

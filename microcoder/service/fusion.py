@@ -19,8 +19,8 @@ from ..judge.boxes import Limits
 from ..judge.examine import Settings
 from ..judge.extract import code_block
 from ..judge.running import Ran
-from ..schema import Problem, SchemaError, Solution, Test, TestVerdict, Verdict, language_named
-from .asking import Refused
+from ..schema import Problem, SchemaError, Solution, Test, TestVerdict, Verdict, language_named, quoted
+from .asking import Most, Refused, check_id, check_tests
 
 RUN = ("code", "language", "stdin", "compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files")
 
@@ -29,8 +29,8 @@ class Unsupported(Exception):
     """Something that SandboxFusion can do and this service cannot."""
 
 
-def program(record: dict[str, Any], own: Settings, most: tuple[int, int]) -> tuple[str, str, str, Limits]:
-    """(code, language, stdin, limits) of a /run_code. `most`: seconds and MB that it may have."""
+def program(record: dict[str, Any], own: Settings, most: Most) -> tuple[str, str, str, Limits]:
+    """(code, language, stdin, limits) of a /run_code."""
     code, stdin = record.get("code"), record.get("stdin") or ""
     if not isinstance(code, str) or not isinstance(stdin, str):
         raise Refused(422, '"code" must be text, and "stdin" too where it is given')
@@ -38,9 +38,9 @@ def program(record: dict[str, Any], own: Settings, most: tuple[int, int]) -> tup
     for name in ("files", "fetch_files"):
         if record.get(name):
             raise Unsupported(f"{name} cannot be used here: a program has its input and nothing else")
-    seconds = _number(record, "run_timeout", 10.0, most[0])
-    memory = _number(record, "memory_limit_MB", own.memory_mb, most[1])
-    _number(record, "compile_timeout", 10.0, most[0])
+    seconds = _number(record, "run_timeout", 10.0, most.seconds)
+    memory = _number(record, "memory_limit_MB", own.memory_mb, most.memory_mb)
+    _number(record, "compile_timeout", 10.0, most.seconds)
     return code, language, stdin, Limits(seconds, int(memory) << 20, own.output_mb << 20)
 
 
@@ -67,14 +67,14 @@ def failed(reason: str) -> dict[str, Any]:
     return {**_response("SandboxError"), "message": reason}
 
 
-def submitted(record: dict[str, Any], own: Settings, most: tuple[int, int]) -> tuple[Problem, Solution, Settings]:
+def submitted(record: dict[str, Any], own: Settings, most: Most) -> tuple[str | int, Problem, Solution, Settings]:
     """What to judge, of a /submit."""
     config = record.get("config")
     if not isinstance(config, dict):
         raise Refused(422, '"config" must be an object')
     if config.get("dataset_type") != "CommonOJDataset":
         found = config.get("dataset_type") or record.get("dataset")
-        raise Refused(400, f"dataset {found!r:.80} is not known here; only config.dataset_type CommonOJDataset is")
+        raise Refused(400, f"dataset {quoted(found)} is not known here; only config.dataset_type CommonOJDataset is")
     if config.get("custom_extract_logic"):
         raise Refused(400, "custom_extract_logic is not run here: the last fenced block is the program")
     ident, completion = record.get("id"), record.get("completion")
@@ -84,12 +84,14 @@ def submitted(record: dict[str, Any], own: Settings, most: tuple[int, int]) -> t
         language = _language(config.get("language"))
     except Unsupported as error:
         raise Refused(400, str(error)) from None
-    limit = _number(config, "run_timeout", 10.0 if language == "cpp" else 20.0, most[0])
+    limit = _number(config, "run_timeout", 10.0 if language == "cpp" else 20.0, most.seconds)
     problem = Problem(str(ident), tests=_tests(config.get("provided_data"), ident), time_limit_s=limit)
+    check_id(problem.id)
+    check_tests(problem, most)
     extra = config.get("extra")
     whole = isinstance(extra, dict) and bool(extra.get("run_all_cases"))
     settings = Settings(policy=own.policy, stop_at_first_failure=not whole, memory_mb=own.memory_mb, layer=own.layer)
-    return problem, Solution(problem.id, completion=completion, language=language), settings
+    return ident, problem, Solution(problem.id, completion=completion, language=language), settings
 
 
 def judged(ident: str | int, problem: Problem, solution: Solution, verdict: Verdict) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from .connections import Connection
+
 TCP = {
     "TCP_KEEPIDLE": 30,  # a client whose machine is gone is noticed
     "TCP_KEEPINTVL": 10,
@@ -48,7 +50,9 @@ def serve(app: FastAPI, listener: socket.socket) -> int:
     server = Draining(
         uvicorn.Config(
             app,
-            log_level="warning",
+            http=Connection,
+            ws="none",
+            log_level="error",  # not a line for each client that does not speak HTTP
             access_log=False,
             server_header=False,
             proxy_headers=False,  # an address is what the limits go by: it must not be the client's to choose
@@ -56,5 +60,8 @@ def serve(app: FastAPI, listener: socket.socket) -> int:
             timeout_graceful_shutdown=10,
         )
     )
-    server.run([listener])
+    try:
+        server.run([listener])
+    finally:
+        app.state.service.reader.close()
     return 130 if server.ended_by == signal.SIGINT else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,10 +17,11 @@ from ..judge.examine import Settings
 from ..judge.pool import Judge
 from ..judge.running import Ran
 from ..schema import LANGUAGES, Verdict
-from . import fusion
+from . import fusion, reading
 from .answers import Answers
-from .asking import CANDIDATE, Refused, candidate_of, known_keys, settings_of
+from .asking import Most, Refused
 from .described import answers, body, schemas, verdict
+from .desk import Work
 from .guard import Guard
 from .shared import Service
 
@@ -28,10 +30,11 @@ NDJSON = "application/x-ndjson"
 
 def app(
     judge: Judge, own: Settings, tokens: Sequence[str] = (), host: str = "127.0.0.1",
-    queue: int = 1024, per_client: int = 512, max_mb: int = 128, most: tuple[int, int] = (600, 16384),
+    queue: int = 1024, per_client: int = 512, queue_mb: int = 2048, connections: int = 1024, max_mb: int = 128,
+    most: Most | None = None,
 ) -> FastAPI:  # fmt: skip
-    """The service of a judge. `own`: the settings for requests that bring none; `most`: seconds and MB for a test."""
-    service = Service(judge, own, queue, per_client, max_mb << 20, most)
+    """The service of a judge. `own`: the settings for requests that bring none; `most`: what they may ask for."""
+    service = Service(judge, own, queue, per_client, queue_mb << 20, connections, max_mb << 20, most or Most())
     found = FastAPI(
         title="microcoder serve",
         version=__version__,
@@ -62,33 +65,26 @@ def _judging(found: FastAPI, service: Service) -> None:
     @found.post("/v1/judge", openapi_extra=body("Candidate"), responses=answers("application/json", verdict(), *busy))
     async def judge(request: Request) -> Response:
         """Judge one candidate."""
-        record = known_keys(await service.asked(request), (*CANDIDATE, "settings"), "a candidate")
-        settings = settings_of(record.pop("settings", None), service.own)
-        start = service.judging(*candidate_of(record, service.shelf.get), settings)
-        jobs = service.take(request, start)
+        async with service.asked(request, reading.one) as (one, settings):
+            jobs = service.take(request, service.judging(one, settings))
         return Answers(service.desk, jobs, Verdict.to_dict)
 
     @found.post("/v1/judge/many", openapi_extra=body("Candidates"), responses=answers(NDJSON, verdict(), *busy))
     async def judge_many(request: Request) -> Response:
         """Judge many: a line for each verdict, as soon as it is known. One without an id is called by its number."""
-        record = known_keys(await service.asked(request), ("candidates", "settings"), "the body")
-        candidates = record.get("candidates")
-        if not isinstance(candidates, list) or not candidates:
-            raise Refused(422, '"candidates" must be a list of at least one')
-        settings = settings_of(record.get("settings"), service.own)
-        pairs = [candidate_of(one, service.shelf.get, str(number)) for number, one in enumerate(candidates)]
-        if len({solution.id for _, solution in pairs}) < len(pairs):
-            raise Refused(422, "two candidates have the same id, so their verdicts could not be told apart")
-        starts = [service.judging(*pair, settings) for pair in pairs]
-        jobs = service.take(request, *starts)
+        async with service.asked(request, reading.many) as (found, settings):
+            jobs = service.take(request, *(service.judging(one, settings) for one in found))
         return Answers(service.desk, jobs, Verdict.to_dict, NDJSON)
 
     @found.put(
-        "/v1/problems/{key}", openapi_extra=body("Problem"), responses=answers("application/json", {}, 400, 413, 422)
+        "/v1/problems/{key}",
+        openapi_extra=body("Problem"),
+        responses=answers("application/json", {}, 400, 413, 422, 429),
     )
     async def put(request: Request, key: str) -> Response:
         """Send a problem, to name it by its key in what follows: the SHA-256 of these bytes."""
-        service.shelf.put(key, await service.body(request))
+        async with service.asked(request, reading.problem) as (right, problem):
+            service.shelf.put(key, right, problem)
         return JSONResponse({"key": key})
 
     @found.get("/v1/problems/{key}", responses=answers("application/json", {}, 404, 422))
@@ -104,7 +100,8 @@ def _judging(found: FastAPI, service: Service) -> None:
             "service": "microcoder", "version": __version__, "workers": service.judge.workers,
             "sandbox": service.judge.sandbox, "languages": sorted(set(LANGUAGES.values())),
             "queue": service.desk.queue, "per_client": service.desk.per_client, "max_bytes": service.most_bytes,
-            "max_seconds": service.most[0], "max_memory_mb": service.most[1],
+            "max_seconds": service.most.seconds, "max_memory_mb": service.most.memory_mb,
+            "max_output_mb": service.most.output_mb, "max_tests": service.most.tests,
         })  # fmt: skip
 
 
@@ -114,11 +111,13 @@ def _fusion(found: FastAPI, service: Service) -> None:
     @found.post("/run_code", openapi_extra=body("RunCode"), responses=answers("application/json", {}, *busy))
     async def run_code(request: Request) -> Response:
         """Run a program, as SandboxFusion does."""
-        try:
-            code, language, stdin, limits = fusion.program(await service.asked(request), service.own, service.most)
-        except fusion.Unsupported as error:
-            return JSONResponse(fusion.failed(str(error)))
-        jobs = await service.take_patiently(request, lambda: service.judge.run(code, language, stdin, limits))
+        async with service.asked(request, reading.run_code, 504) as asked:
+            if isinstance(asked, str):
+                return JSONResponse(fusion.failed(asked))
+            code, language, stdin, limits = asked
+            size = sys.getsizeof(code) + sys.getsizeof(stdin)
+            work = Work(lambda: service.judge.run(code, language, stdin, limits), size)
+            jobs = await service.take_patiently(request, work)
 
         def write(outcome: Ran) -> dict[str, Any]:
             return fusion.ran(language, outcome)
@@ -128,12 +127,11 @@ def _fusion(found: FastAPI, service: Service) -> None:
     @found.post("/submit", openapi_extra=body("Submit"), responses=answers("application/json", {}, *busy))
     async def submit(request: Request) -> Response:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
-        record = await service.asked(request)
-        problem, solution, settings = fusion.submitted(record, service.own, service.most)
-        jobs = await service.take_patiently(request, service.judging(problem, solution, settings))
+        async with service.asked(request, reading.submit, 504) as (ident, problem, solution, settings):
+            jobs = await service.take_patiently(request, service.submitted(problem, solution, settings))
 
         def write(answer: Verdict) -> dict[str, Any]:
-            return fusion.judged(record["id"], problem, solution, answer)
+            return fusion.judged(ident, problem, solution, answer)
 
         return Answers(service.desk, jobs, write)
 
@@ -157,6 +155,7 @@ def _watching(found: FastAPI, service: Service) -> None:
         gauges: dict[str, float] = {
             "waiting": desk.waiting, "running": len(desk.running), "clients": len(desk.held),
             "workers": service.judge.workers, "problems": len(shelf.problems), "problem_bytes": shelf.bytes,
+            "held_bytes": service.room.total, "connections": len(service.doors.connections),
         }  # fmt: skip
         return PlainTextResponse(service.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.requests import Request
 
 from ..judge.examine import Settings
 from ..judge.pool import Judge
-from ..schema import Problem, Solution
-from .asking import Refused, parsed
-from .desk import Desk, Job, Start
+from ..schema import Problem, Solution, quoted
+from .asking import Most, Refused
+from .connections import Doors
+from .desk import Desk, Job, Work
 from .metrics import Metrics
+from .reading import Asked, Reader
+from .room import Room, weight
 from .shelf import Shelf
 
 PATIENCE_S = 20.0  # that a request of SandboxFusion's waits for room: its clients do not know 429
@@ -21,50 +26,82 @@ PATIENCE_S = 20.0  # that a request of SandboxFusion's waits for room: its clien
 
 class Service:
     def __init__(
-        self, judge: Judge, own: Settings, queue: int, per_client: int, most_bytes: int, most: tuple[int, int]
-    ) -> None:
+        self, judge: Judge, own: Settings, queue: int, per_client: int, room_bytes: int, connections: int,
+        most_bytes: int, most: Most,
+    ) -> None:  # fmt: skip
         self.judge, self.own, self.most_bytes, self.most = judge, own, most_bytes, most
         self.metrics = Metrics()
-        self.desk = Desk(judge, queue, per_client, self.metrics)
+        self.room = Room(room_bytes)
+        self.desk = Desk(judge, queue, per_client, self.room, self.metrics)
         self.shelf = Shelf(2 * most_bytes)
+        self.reader = Reader(own, most, most_bytes)
+        self.doors = Doors(connections, judge.workers, most_bytes)
 
-    async def body(self, request: Request) -> bytes:
-        parts, size = [], 0
-        if int(request.headers.get("content-length", "0")) <= self.most_bytes:
+    @contextlib.asynccontextmanager
+    async def asked(
+        self, request: Request, question: Callable[[bytes, Settings, Most], Any], busy: int = 429
+    ) -> AsyncIterator[Any]:
+        """What the request's body asks. Within, its bytes count as the client's; after that only what was taken.
+
+        `busy`: the status where there is no room for it.
+        """
+        client, size = request.scope["microcoder.client"], 0
+        parts: list[bytes] = []
+        if int(request.headers.get("content-length", "0")) > self.most_bytes:
+            raise self._too_large()
+        try:
             async for part in request.stream():
+                self.room.take(client, len(part), busy)
                 parts.append(part)
                 size += len(part)
                 if size > self.most_bytes:
-                    break
-            else:
-                return b"".join(parts)
-        raise Refused(413, f"at most {self.most_bytes >> 20} MB are taken in a request (--max-mb)")
+                    raise self._too_large()
+            yield await self.reader.read(question, b"".join(parts))
+        finally:
+            self.room.give(client, size)
 
-    async def asked(self, request: Request) -> dict[str, Any]:
-        return parsed(await self.body(request))
+    def judging(self, asked: Asked, settings: Settings) -> Work:
+        about, solution = asked
+        problem = self.shelf.get(about) if isinstance(about, str) else about
+        solution.problem_id = problem.id
+        self._check(problem, settings)
+        return Work(self._start(problem, solution, settings), weight(solution), problem)
 
-    def judging(self, problem: Problem, solution: Solution, settings: Settings) -> Start:
-        seconds = (problem.time_limit_s or settings.time_limit_s) * settings.time_factor
-        memory = problem.memory_mb or settings.memory_mb
-        if seconds > self.most[0] or memory > self.most[1]:
-            raise Refused(
-                422,
-                f"problem {problem.id!r} asks for {seconds:g} s and {memory:g} MB a test; at most "
-                f"{self.most[0]} s and {self.most[1]} MB are given here (--max-seconds, --max-memory-mb)",
-            )
-        return lambda: self.judge.submit(problem, solution, settings=settings)
+    def submitted(self, problem: Problem, solution: Solution, settings: Settings) -> Work:
+        """The tests come back with the answer, so they count for it."""
+        return Work(self._start(problem, solution, settings), weight(solution) + weight(problem))
 
-    def take(self, request: Request, *starts: Start) -> list[Job]:
-        return self.desk.take(request.scope["microcoder.client"], starts)
+    def take(self, request: Request, *works: Work) -> list[Job]:
+        return self.desk.take(request.scope["microcoder.client"], works)
 
-    async def take_patiently(self, request: Request, start: Start) -> list[Job]:
+    async def take_patiently(self, request: Request, work: Work) -> list[Job]:
         """Wait for room, where there is none."""
-        end = time.monotonic() + PATIENCE_S
+        end, pause = time.monotonic() + PATIENCE_S, 0.05
         while True:
             try:
-                return self.take(request, start)
+                return self.take(request, work)
             except Refused as refusal:
                 if refusal.status == 429 and time.monotonic() < end:
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, 0.5)
                     continue
                 raise Refused(504, refusal.reason, refusal.retry_after) from None
+
+    def _start(self, problem: Problem, solution: Solution, settings: Settings) -> Callable[[], Any]:
+        return lambda: self.judge.submit(problem, solution, settings=settings)
+
+    def _check(self, problem: Problem, settings: Settings) -> None:
+        seconds = (problem.time_limit_s or settings.time_limit_s) * settings.time_factor
+        memory = problem.memory_mb or settings.memory_mb
+        if seconds > self.most.seconds or memory > self.most.memory_mb:
+            raise Refused(
+                422,
+                f"problem {quoted(problem.id)} asks for {seconds:g} s and {memory:g} MB a test; at most "
+                f"{self.most.seconds} s and {self.most.memory_mb} MB are given here (--max-seconds, --max-memory-mb)",
+            )
+        if settings.output_mb > max(self.most.output_mb, self.own.output_mb):
+            words = f"settings.output_mb is {settings.output_mb}; at most {self.most.output_mb} are kept here"
+            raise Refused(422, f"{words} (--max-output-mb)")
+
+    def _too_large(self) -> Refused:
+        return Refused(413, f"at most {self.most_bytes >> 20} MB are taken in a request (--max-mb)")

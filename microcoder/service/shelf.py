@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from ..judges.wire import key_of
 from ..schema import Problem
-from .asking import Refused, parsed, problem_of
+from .asking import Refused
+from .room import weight
 
 
 class Shelf:
@@ -23,15 +23,16 @@ class Shelf:
         self.problems.move_to_end(key)
         return found[0]
 
-    def put(self, key: str, data: bytes) -> None:
-        right = key_of(data)
+    def put(self, key: str, right: str, problem: Problem) -> None:
+        """`right`: the key of the bytes that came."""
         if key != right:
             raise Refused(422, f"the key of these bytes is their SHA-256, {right}, not {key[:80]!r}")
         if key in self.problems:
             self.problems.move_to_end(key)
             return
-        self.problems[key] = problem_of(parsed(data)), len(data)
-        self.bytes += len(data)
+        size = weight(problem)
+        self.problems[key] = problem, size
+        self.bytes += size
         while self.bytes > self.most_bytes and len(self.problems) > 1:
             _, (_, size) = self.problems.popitem(last=False)
             self.bytes -= size

@@ -73,8 +73,12 @@ class Recorder(Examiner):
             return None
         if problem.kind == "stdin":
             return [output.decode("utf-8", "replace") for output in self.taken]
-        answers = [values.answer(output) for output in self.taken]
+        try:
+            answers = [values.answer(output) for output in self.taken]
+        except values.TooMuch:
+            return None
         found = [a["m"] if a["r"] is None and "m" in a else a["r"] for a in answers]  # it may change its argument
+        found = [values.natural(value) for value in found]
         return None if any(isinstance(value, values.Opaque) for value in found) else found
 
     def _checks(self, problem: Problem, helpers: Helpers) -> tuple[list[Check], list[Check]]:

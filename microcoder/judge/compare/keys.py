@@ -6,15 +6,24 @@ any dict of them quadratic. Long texts are replaced by a digest, so nesting does
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
+from collections import deque
+from collections.abc import KeysView
+from decimal import Decimal
+from fractions import Fraction
 from itertools import count
+from pathlib import PurePosixPath
 from typing import Any
 
+from ..sandbox.values import Member
 from .words import VERDICT_WORDS
 
 _never_again = count()
 _SHORT = 80
+_WRITTEN_OUT = 100  # digits or bits: numbers of this size are made one form, whatever their type
+DATES = (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
 _VERDICTS = frozenset(word.decode() for word in VERDICT_WORDS)
 
 
@@ -48,23 +57,36 @@ class _Keys:
             return _pack("s", value), len(value) < 20 and value.lower() in _VERDICTS
         if value is None:
             return "none", False
-        if isinstance(value, (int, float, complex)):
+        if isinstance(value, (int, float, complex, Decimal, Fraction)):
             return self._number(value), isinstance(value, bool)
         if isinstance(value, bytes):
             return _pack("b", value.hex()), False
         if isinstance(value, dict):
             return self._dict(value), False
-        if isinstance(value, (list, tuple, set, frozenset)):
+        if isinstance(value, (list, tuple, set, frozenset, deque, range, KeysView)):
             return self._collection(value)
+        if isinstance(value, DATES):
+            return f"{type(value).__name__}:{_instant(value)!r}", False
+        if isinstance(value, (PurePosixPath, Member)):
+            return _pack("v", repr(value)), False
         return f"?{next(_never_again)}", False
 
-    def _number(self, value: complex) -> str:
+    def _number(self, value: Any) -> str:
         if self.strict_bool and isinstance(value, bool):
             return f"bool{value}"
         if isinstance(value, complex):
             if value.imag:
                 return f"c({self._number(value.real)},{self._number(value.imag)})"
             value = value.real
+        if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) < _WRITTEN_OUT):
+            value = Fraction(value) if value.is_finite() else float(value)
+        if isinstance(value, Decimal):
+            return _pack("D", str(value))  # no float is as large
+        if isinstance(value, Fraction):
+            short = value.numerator.bit_length() < _WRITTEN_OUT and Fraction(float(value)) == value
+            if value.denominator > 1 and not short:
+                return _pack("q", f"{value.numerator:x}/{value.denominator:x}")
+            value = float(value) if value.denominator > 1 else value.numerator
         if isinstance(value, float):
             if math.isnan(value):
                 return f"?{next(_never_again)}"
@@ -84,12 +106,20 @@ class _Keys:
         pairs = [self.key(item) for item in value]
         texts = [text for text, _ in pairs]
         verdicts = bool(pairs) and all(flag for _, flag in pairs)
-        is_set = isinstance(value, (set, frozenset))
+        is_set = isinstance(value, (set, frozenset, KeysView))
         if self.order_free and not (verdicts and len(pairs) > 1 and not is_set):
             return _pack("bag", _join(sorted(texts))), verdicts
         if is_set:
             return _pack("set", _join(sorted(texts))), verdicts
         return _pack("seq", _join(texts)), verdicts
+
+
+def _instant(value: Any) -> Any:
+    """One value for all spellings of a moment: two time zones can name the same."""
+    try:
+        return value.astimezone(datetime.UTC) if getattr(value, "tzinfo", None) else value
+    except (AttributeError, OverflowError):  # a time of day, or one at the end of time
+        return value
 
 
 def _join(parts: list[str]) -> str:

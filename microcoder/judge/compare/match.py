@@ -70,6 +70,20 @@ class _Repr(reprlib.Repr):
     def repr_Array(self, x: list[Any], level: int) -> str:
         return f"array({self.repr_list(list(x), level)})"
 
+    def repr_Named(self, x: tuple[Any, ...], level: int) -> str:
+        return self.repr_tuple(tuple(x), level)
+
+    def repr_Counter(self, x: dict[Any, Any], level: int) -> str:
+        return f"{type(x).__name__}({self.repr_dict(dict(x), level)})"
+
+    repr_OrderedDict = repr_defaultdict = repr_Counter
+
+    def repr_dict_keys(self, x: Any, level: int) -> str:
+        return f"{type(x).__name__}({self.repr_list(list(x), level)})"
+
+    def repr_Fraction(self, x: Any, level: int) -> str:
+        return f"Fraction({self.repr_int(x.numerator, level)}, {self.repr_int(x.denominator, level)})"
+
     def repr_Opaque(self, x: Any, level: int) -> str:
         return f"<{x.type_name}>"
 

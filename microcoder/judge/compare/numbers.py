@@ -1,14 +1,20 @@
 """When two numbers are the same: decimal tokens exactly at any size, floats within a tolerance.
 
 Nothing here converts a token to an int or a Decimal: a program under test may print 16 MB of digits or 1e999999999,
-and every operation below is linear in the length of the token whatever it holds.
+and every operation below is linear in the length of the token whatever it holds. Of values, a Decimal and a Fraction
+are of bounded size when they come here (sandbox/values.py), but integers are not.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
+NUMBERS = (int, float, complex, Decimal, Fraction)
+_TOO_LONG = 100_000  # bits: no Decimal or Fraction has as many, and to convert such an integer takes long
 DEFAULT_TOLERANCE = 1e-6
 
 # Plain decimal syntax. Leading zeros, underscores, hexadecimal, nan and inf are not numbers: "007" is a string.
@@ -63,9 +69,19 @@ def same_floats(got: list[bytes], expected: list[bytes], tolerance: float) -> bo
     return tolerance > 0 and all(abs(a - b) <= limit * (abs(b) if abs(b) > 1 else 1.0) for a, b in pairs)
 
 
-def close(got: complex, expected: complex, tolerance: float) -> bool:
+def equal(got: Any, expected: Any) -> bool:
+    """`==` of two numbers of any type, without converting a long integer to a Decimal."""
+    for one, other in ((got, expected), (expected, got)):
+        if isinstance(one, (Decimal, Fraction)) and isinstance(other, int) and other.bit_length() > _TOO_LONG:
+            return False
+    return bool(got == expected)
+
+
+def close(got: Any, expected: complex, tolerance: float) -> bool:
     """Within `tolerance` of `expected`, absolutely or relatively; nan and inf are close to nothing."""
     try:
+        if isinstance(got, (Decimal, Fraction)):
+            got = float(got)
         gap, size = abs(got - expected), abs(expected)
     except OverflowError:
         return False

@@ -1,5 +1,7 @@
 """Policy `robust` for values: equality, list for tuple, numpy arrays, JSON's dict keys, floats within tolerance.
 
+Equality is Python's: a Decimal is exact, two OrderedDicts have an order, a view of keys is a set.
+
 `walk` keeps its own stack, so nesting cannot exhaust Python's, and compares flat lists in one step. It never calls
 `==` on a container that could hold nan, an Array or an Opaque: Python's identity shortcut would call nan equal to
 itself, and an Array is a list.
@@ -7,20 +9,24 @@ itself, and an Array is a list.
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, deque
+from collections.abc import KeysView
 from itertools import chain
+from pathlib import PosixPath, PurePosixPath
 from typing import Any
 
-from ..sandbox.values import Array
-from .keys import json_spelling, key
+from ..sandbox.values import Array, Member, Named
+from .keys import DATES, json_spelling, key
 from .match import Match, ascii_only, differ, show, weakest
-from .numbers import close
+from .numbers import NUMBERS, close, equal
 
 ROBUST = frozenset({"equal", "sequence", "array", "numbers"})
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _SIMPLE = _PLAIN | {float}
-_NUMBERS = (int, float, complex)
-_SETS = (set, frozenset)
-_CONTAINERS = (list, tuple, dict, set, frozenset)
+_EQUAL = _PLAIN | {*DATES, PosixPath, PurePosixPath, Member}
+_SETS = (set, frozenset, KeysView)
+_SEQUENCES = (list, tuple, deque, range)
+_CONTAINERS = (*_SEQUENCES, dict, *_SETS)
 
 
 def walk(
@@ -51,7 +57,9 @@ class _Walk:
         try:
             while self.stack:
                 got, expected, path = self.stack.pop()
-                if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
+                if isinstance(got, KeysView) and isinstance(expected, (list, tuple)):
+                    got = tuple(got)
+                if isinstance(expected, _SEQUENCES) and isinstance(got, _SEQUENCES):
                     self._sequence(got, expected, path)
                 elif isinstance(expected, dict) and isinstance(got, dict):
                     self._dict(got, expected, path)
@@ -69,7 +77,7 @@ class _Walk:
         self.needed.add(strategy)
 
     def _sequence(self, got: Any, expected: Any, path: Any) -> None:
-        kinds = type(got), type(expected)
+        kinds = [tuple if isinstance(side, Named) else type(side) for side in (got, expected)]
         if kinds[0] is not kinds[1]:
             strategy = "array" if Array in kinds else "sequence"
             self._need(strategy, path, f"got a {kinds[0].__name__}, expected a {kinds[1].__name__}")
@@ -99,10 +107,14 @@ class _Walk:
             return False
         if self.strict_bool and (bool in kinds or bool in set(map(type, expected))):
             return False
-        same_type = isinstance(got, tuple) == isinstance(expected, tuple)
-        return bool(got == expected if same_type else list(got) == list(expected))
+        return bool(got == expected if type(got) is type(expected) else list(got) == list(expected))
 
     def _dict(self, got: dict[Any, Any], expected: dict[Any, Any], path: Any) -> None:
+        if isinstance(got, Counter) and isinstance(expected, Counter):  # what is not there is there 0 times
+            got, expected = ({k: n for k, n in side.items() if n != 0} for side in (got, expected))
+        if isinstance(got, OrderedDict) and isinstance(expected, OrderedDict):
+            if [key(name) for name in got] != [key(name) for name in expected] and len(got) == len(expected):
+                raise _Different(_at(path) + f"the keys have another order: {show(got)}")
         if len(got) != len(expected):
             raise _Different(_at(path) + f"got {len(got)} keys, expected {len(expected)}: {show(got)}")
         spelled: dict[str, Any] | None = None
@@ -130,16 +142,16 @@ class _Walk:
             raise _Different(_at(path) + f"got {show(got)}, expected {show(expected)}")
 
     def _leaf(self, got: Any, expected: Any, path: Any) -> None:
-        if isinstance(expected, _NUMBERS) and isinstance(got, _NUMBERS):
+        if isinstance(expected, NUMBERS) and isinstance(got, NUMBERS):
             if self.strict_bool and isinstance(got, bool) != isinstance(expected, bool):
                 pass
-            elif got == expected:
+            elif equal(got, expected):
                 return
             elif isinstance(expected, (float, complex)) and not isinstance(got, bool):
                 if "numbers" in self.allowed and close(got, expected, self.tolerance):
                     self.needed.add("numbers")
                     return
-        elif type(got) is type(expected) and type(expected) in _PLAIN and got == expected:
+        elif type(got) is type(expected) and type(expected) in _EQUAL and got == expected:
             return
         raise _Different(_at(path) + f"got {show(got)}, expected {show(expected)}")
 

@@ -4,6 +4,7 @@ It never runs candidate code itself, cannot be traced or signalled by it, and ho
 input of the present test, and the socket on which it reports how a test process ended.
 """
 
+import _signal  # type: ignore[import-not-found]
 import _thread
 import builtins
 import fcntl
@@ -23,9 +24,10 @@ from typing import Any, NamedTuple
 from . import kernel, landlock, program, root, seccomp, sweep, wire
 
 ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
-OPEN_FILES = 128
+OPEN_FILES = 128  # each can be a socket with a buffer that no limit counts
 PROCESSES = 256  # threads, in effect
 WATCH_SECONDS = 0.05  # how often the memory of a running test is looked at
+MOST_FILES = 100_000  # that a test may make where no file system of its own counts them: they must be removed again
 
 
 class Stock(NamedTuple):
@@ -189,7 +191,7 @@ class Box:
         if self.ruleset >= 0:
             landlock.restrict(self.ruleset)
         os.closerange(self.open_to + keep, OPEN_FILES)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # as it is elsewhere
+        _signal.signal(signal.SIGINT, signal.default_int_handler)  # as elsewhere; the module's own is slow after a fork
         if self.filter is not None:
             self.filter.install()
         gc.enable()
@@ -217,6 +219,7 @@ class Box:
         limit = self.job["time_limit_s"]
         sleep = max(2 * limit, limit + 1)
         most = self.job["memory_bytes"] >> 10
+        files = self.files()
         wait = limit
         self.seen = 0
         while not _over(pid, fd, min(wait, WATCH_SECONDS)):
@@ -225,11 +228,18 @@ class Box:
             if idle <= 0:  # time spent waiting for a core is the host's doing, not the program's
                 idle += _run_queue_delay(pid)
             self.seen = max(self.seen, _resident(pid))
-            if cpu <= 0 or idle <= 0 or self.seen > most:
+            if cpu <= 0 or idle <= 0 or self.seen > most or self.files() - files > MOST_FILES:
                 os.kill(pid, signal.SIGKILL)
                 return cpu > 0 and idle <= 0
             wait = min(cpu, idle)
         return False
+
+    def files(self) -> int:
+        """How many files there are where the scratch folder lies; 0 where it has a limit of its own."""
+        if self.full:
+            return 0
+        found = os.statvfs(self.scratch)
+        return found.f_files - found.f_ffree
 
     def reap(self, pid: int) -> tuple[int, float, int]:
         """Wait status, CPU seconds and peak KiB of a test process that has ended, or is about to."""
@@ -315,6 +325,8 @@ class _Runner:
     def run(self) -> tuple[int, float, int, float, bool]:
         """Wait status, CPU seconds, peak KiB, wall seconds, overdue."""
         start, before = time.monotonic(), _cpu(self.pid)
+        if self.tests:
+            os.kill(self.pid, signal.SIGCONT)
         self.tests += 1
         overdue, said = False, b""
         try:
@@ -324,6 +336,7 @@ class _Runner:
         except ConnectionError:
             pass
         if said == b"d":
+            os.kill(self.pid, signal.SIGSTOP)  # whatever it says, it does no more until the next test
             return 0, _cpu(self.pid) - before, _peak(self.pid), time.monotonic() - start, False
         self.ended = True
         self.sock.close()

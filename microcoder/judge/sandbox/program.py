@@ -7,6 +7,7 @@ status, and both are judged outside.
 `prepare` runs once in the zygote: whatever a test process need not do itself, it does not pay for.
 """
 
+import _io
 import _thread
 import atexit
 import builtins
@@ -20,18 +21,20 @@ from itertools import zip_longest
 from os import _exit as leave
 from typing import Any
 
-from . import kernel, template, values
+from . import kernel, records, template, values
 
 # Generous like LiveCodeBench's runner: a solution should not fail for want of a line at its top.
 RECURSION_LIMIT = 50_000
+OUR_FRAMES = 20  # of zygote, box and this file: there are about ten
 REPORT = 3  # descriptor: what went wrong, for the message only
 RESULT = 4  # descriptor: the returned value
 INPUT = 5  # descriptor: the arguments
+MOST_DIGITS = 20_000  # of an answer that a test writes out in decimal, which is quadratic
 NAME = "solution.py"
 # Signs that a program leaves work to the end of the interpreter: writers that are flushed, destructors that print.
 _AT_THE_END = (
     "__del__", "fdopen", "detach", "open(1", "Writer", "Wrapper", "FileIO", "/dev/stdout", "/dev/fd/1", "'w", '"w',
-    "ctypes",
+    "ctypes", "finally", "fileno",
 )  # fmt: skip
 
 __all__ = ["give_source", "import_ahead", "leave", "needs_finishing", "prepare", "run_stdin", "run_value"]
@@ -42,6 +45,7 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
     for known in [n for n in sys.modules if n.partition(".")[0] == "microcoder"]:
         del sys.modules[known]
     sys.argv = [NAME]
+    _allow_for_our_frames()
     sys.setrecursionlimit(RECURSION_LIMIT)
     open_streams()
     modules = {"stdin": types.ModuleType("__main__"), "function": types.ModuleType("solution")}
@@ -50,6 +54,16 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
         module.__dict__["__builtins__"] = builtins if module.__name__ == "__main__" else vars(builtins)
     modules["function"].__dict__.update(names)
     return modules
+
+
+def _allow_for_our_frames() -> None:
+    """A program that sets the recursion limit to just what it needs does not know of the frames below it."""
+    get, set_ = sys.getrecursionlimit, sys.setrecursionlimit
+
+    def setrecursionlimit(limit: int, /) -> None:
+        set_(limit + OUR_FRAMES if limit > 0 else limit)
+
+    sys.setrecursionlimit, sys.getrecursionlimit = setrecursionlimit, lambda: get() - OUR_FRAMES
 
 
 def import_ahead(names: list[str], module: types.ModuleType, everything: bool) -> None:
@@ -73,7 +87,7 @@ def give_source(module: types.ModuleType, source: str, folder: str) -> bytes:
     """Tell a program where it stands (__file__, inspect.getsource); what that file must hold, if it is to be read."""
     module.__file__ = os.path.join(folder, NAME)
     module.__dict__["__loader__"] = types.SimpleNamespace(get_source=lambda name: source)
-    reads = "__file__" in source or "argv" in source
+    reads = any(word in source for word in ("__file__", "argv", "numba"))  # numba's cache looks for it
     return source.encode("utf-8", "surrogatepass") if reads else b""
 
 
@@ -139,6 +153,13 @@ def _destroy() -> None:
     gc.collect()  # what stays is in another order afterwards, in which a writer is finished before its file
     del sys.modules["__main__"]
     gc.collect()
+    left = gc.get_objects()  # what other modules hold; those of the judge are frozen and not among them
+    for kind in (_io.TextIOWrapper, _io.BufferedWriter):
+        for writer in (thing for thing in left if type(thing) is kind):
+            try:
+                _flush(writer)
+            except OSError:  # its file is gone
+                pass
     kernel.libc.fflush(None)  # what C functions have printed
 
 
@@ -172,7 +193,8 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
         args, kwargs = [values.decode(a) for a in args], {k: values.decode(v) for k, v in kwargs.items()}
     notes = getattr(function, "__annotations__", {})
     plain = getattr(function, "__func__", function)
-    if any("Node" in str(note) for note in notes.values()) and hasattr(plain, "__code__"):
+    nodes = any("Node" in str(note) for note in notes.values())
+    if nodes and hasattr(plain, "__code__"):
         order = plain.__code__.co_varnames[int(plain is not function) :]
         args = [_as_node(a, notes.get(name), scope) for a, name in zip_longest(args, order[: len(args)])]
         kwargs = {k: _as_node(v, notes.get(k), scope) for k, v in kwargs.items()}
@@ -180,9 +202,9 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
     if "Node" in str(notes.get("return")):
         result = _empty_as_list(result)
     answer = {"r": values.encode(result)}
-    if result is None and notes.get("return", 0) in (None, "None") and (args or kwargs):
-        # LeetCode's functions that change their argument and return nothing: the argument is the answer.
-        answer["m"] = values.encode((args or list(kwargs.values()))[0])
+    if "changed" in task and (args or kwargs):  # the problem may take the changed argument for the answer
+        changed = (args or list(kwargs.values()))[0]
+        answer["m"] = values.encode(_empty_as_list(changed) if nodes else changed)
     return answer
 
 
@@ -195,8 +217,13 @@ def _empty_as_list(result: Any) -> Any:
 
 def _evaluate(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> Any:
     if task.get("alias"):
-        scope[task["alias"]] = find(scope, entry)
-    scope.update({name: values.decode(value) for name, value in task.get("given", {}).items()})
+        scope[task["alias"]] = find(scope, task.get("entry") or entry)
+    scope.update({name: values.decode(value, real=True) for name, value in task.get("given", {}).items()})
+    if task.get("given") and "alias" not in task:  # the problem's code on what the candidate answered
+        sys.set_int_max_str_digits(MOST_DIGITS)
+    if task["expr"] == records.RECORDS:
+        scope[records.RECORDS] = []
+        scope["_record"] = records.recorder(scope[records.RECORDS])
     try:
         exec(compile(task["before"], "<tests>", "exec"), scope)
     except AssertionError as error:

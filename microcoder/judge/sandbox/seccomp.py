@@ -45,8 +45,8 @@ waitid:247:95 pidfd_open:434 prctl:157:167 seccomp:317:277 landlock_restrict_sel
 execveat:322:281
 """
 _BOX_ONLY = ("wait4", "waitid", "pidfd_open", "prctl", "seccomp", "landlock_restrict_self", "execveat")
-# What Landlock leaves to the owner of a file, where the file system is not private.
-_BY_OWNER = ("chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
+# What Landlock leaves to the owner of a file, where the file system is not private (before Linux 6.2 truncation too).
+_BY_OWNER = ("truncate", "chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat")
 _PRETENDED = ("flock", "fsync", "fdatasync", "msync")
 # Commands of fcntl: copies of a descriptor, its flags and those of the file, asking for locks; and taking them.
 _FCNTL, _FCNTL_PRETENDED, _F_SETFL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034), (6, 7, 37, 38), 4
@@ -62,8 +62,8 @@ _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _ALLOW, _KILL, _EPERM, _ENOSYS, _ENOTTY = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050019
 _ENOTSUP = 0x0005005F
 _NOTHING = 0x00050000  # the call returns 0 and has done nothing
-# BPF: ld abs, jeq, jgt, jge, jset, and, ret
-_LOAD, _EQUAL, _ABOVE, _FROM, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06
+# BPF: ld abs, jeq, jgt, jge, jset, and, ret; and a jump that asks nothing
+_LOAD, _EQUAL, _ABOVE, _FROM, _ANY_BIT, _AND, _RETURN, _ALWAYS = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06, -1
 # offsets in struct seccomp_data (both machines are little-endian)
 _NR, _ARCH_AT, _ARG0, _ARG1, _ARG2, _ARG5, _ARG5_HIGH = 0, 4, 16, 24, 32, 56, 60
 
@@ -97,43 +97,52 @@ def test_program(own_pid: int | None = None, password: int | None = None) -> byt
     sixth argument, which the call does not use. The program cannot know it, so it executes nothing further.
     """
     numbers = _numbers()
-    program = _op(_LOAD, _NR)
+    steps: list[_Step] = [(_LOAD, _NR, 0, 0)]
+
+    def rule(name: str, *body: _Step) -> None:
+        """What is done for this call; a body ends in a decision. Without one the call is refused."""
+        if name in numbers:
+            steps.append((_EQUAL, numbers[name], 0 if body else _EPERM, len(body)))
+            steps.extend(body)
+
     if password is not None:
-        program += _op(_EQUAL, numbers["execveat"], 0, 6)
-        program += _op(_LOAD, _ARG5) + _op(_EQUAL, password & 0xFFFFFFFF, 0, 3)
-        program += _op(_LOAD, _ARG5_HIGH) + _op(_EQUAL, password >> 32, 0, 1)
-        program += _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-        # The C library would give every thread a stack as large as the main one, and soon have no room for more.
-        program += _op(_EQUAL, numbers["prlimit64"], 0, 4) + _op(_LOAD, _ARG1)
-        program += _op(_EQUAL, _RLIMIT_STACK, 0, 1) + _op(_RETURN, _EPERM) + _op(_LOAD, _NR)
-    refused = _BOX_ONLY if own_pid is None else _BOX_ONLY + _BY_OWNER
-    for name in (n for n in refused if n in numbers):
-        program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _EPERM)
-    program += _op(_EQUAL, numbers["clone"], 0, 4) + _op(_LOAD, _ARG0)
-    program += _op(_ANY_BIT, _CLONE_THREAD, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
+        low, high = password & 0xFFFFFFFF, password >> 32
+        rule("execveat", (_LOAD, _ARG5, 0, 0), (_EQUAL, low, 0, _EPERM),
+             (_LOAD, _ARG5_HIGH, 0, 0), (_EQUAL, high, _ALLOW, _EPERM))  # fmt: skip
+    for name in (*_BOX_ONLY, *(_BY_OWNER if own_pid is not None else ())):
+        rule(name)
+    steps += [(_EQUAL, numbers[name], _NOTHING, 0) for name in _PRETENDED]
+    rule("clone", (_LOAD, _ARG0, 0, 0), (_ANY_BIT, _CLONE_THREAD, _ALLOW, _EPERM))
     # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
-    program += _op(_EQUAL, numbers["socketpair"], 0, 5) + _op(_LOAD, _ARG1) + _op(_AND, 0xF)
-    program += _op(_EQUAL, _SOCK_STREAM, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-    for name in _PRETENDED:
-        program += _op(_EQUAL, numbers[name], 0, 1) + _op(_RETURN, _NOTHING)
+    rule("socketpair", (_LOAD, _ARG1, 0, 0), (_AND, 0xF, 0, 0), (_EQUAL, _SOCK_STREAM, _ALLOW, _EPERM))
     # ENOTTY is what Python expects of a file that is no terminal
-    program += _only(numbers["ioctl"], dict.fromkeys(_IOCTL, _ALLOW), _ENOTTY)
-    program += _op(_EQUAL, numbers["fcntl"], 0, 6) + _op(_LOAD, _ARG1) + _op(_EQUAL, _F_SETFL, 0, 3)
-    program += _op(_LOAD, _ARG2) + _op(_ANY_BIT, _O_ASYNC, 0, 1) + _op(_RETURN, _EPERM) + _op(_LOAD, _NR)
-    commands = dict.fromkeys((*_FCNTL, _F_SETFL), _ALLOW) | dict.fromkeys(_FCNTL_PRETENDED, _NOTHING)
-    program += _only(numbers["fcntl"], commands, _EPERM)
-    guarded = [("prlimit64", 0)] + [(n, own_pid) for n in ("kill", "tkill", "tgkill") if own_pid is not None]
-    for name, first in guarded:
-        program += _op(_EQUAL, numbers[name], 0, 4) + _op(_LOAD, _ARG0)
-        program += _op(_EQUAL, first or 0, 0, 1) + _op(_RETURN, _ALLOW) + _op(_RETURN, _EPERM)
-    return program + _op(_RETURN, _ALLOW)
+    rule("ioctl", (_LOAD, _ARG1, 0, 0), *_one_of(_IOCTL, _ALLOW), (_ALWAYS, 0, _ENOTTY, _ENOTTY))
+    commands = *_one_of(_FCNTL_PRETENDED, _NOTHING), *_one_of(_FCNTL, _ALLOW), (_ALWAYS, 0, _EPERM, _EPERM)
+    rule("fcntl", (_LOAD, _ARG1, 0, 0), (_EQUAL, _F_SETFL, 0, 2),
+         (_LOAD, _ARG2, 0, 0), (_ANY_BIT, _O_ASYNC, _EPERM, _ALLOW), *commands)  # fmt: skip
+    # The C library would give every thread a stack as large as the main one, and soon have no room for more.
+    stack = ((_LOAD, _ARG1, 0, 0), (_EQUAL, _RLIMIT_STACK, _EPERM, 0)) if password is not None else ()
+    rule("prlimit64", *stack, (_LOAD, _ARG0, 0, 0), (_EQUAL, 0, _ALLOW, _EPERM))
+    for name in ("kill", "tkill", "tgkill") if own_pid is not None else ():
+        rule(name, (_LOAD, _ARG0, 0, 0), (_EQUAL, own_pid or 0, _ALLOW, _EPERM))
+    return _assembled([*steps, (_ALWAYS, 0, _ALLOW, _ALLOW)])
 
 
-def _only(number: int, answers: dict[int, int], otherwise: int) -> bytes:
-    """What becomes of a call by its second argument."""
-    checks = b"".join(_op(_EQUAL, value, 0, 1) + _op(_RETURN, answer) for value, answer in answers.items())
-    body = _op(_LOAD, _ARG1) + checks + _op(_RETURN, otherwise)
-    return _op(_EQUAL, number, 0, len(body) // 8) + body
+_Step = tuple[int, int, int, int]  # operation, value, and where to go if so and if not: steps to skip, or a decision
+
+
+def _one_of(values: tuple[int, ...], decision: int) -> list[_Step]:
+    return [(_EQUAL, value, decision, 0) for value in values]
+
+
+def _assembled(steps: list[_Step]) -> bytes:
+    """The steps with all decisions behind them, each once: what a filter costs to install grows with its length."""
+    decisions = sorted({target for *_, so, not_so in steps for target in (so, not_so) if target > 0xFF})
+    out = b""
+    for at, (code, value, *targets) in enumerate(steps):
+        so, not_so = (t if t <= 0xFF else len(steps) + decisions.index(t) - at - 1 for t in targets)
+        out += _op(_EQUAL, value, so, so) if code == _ALWAYS else _op(code, value, so, not_so)
+    return out + b"".join(_op(_RETURN, decision) for decision in decisions)
 
 
 class _Program(ctypes.Structure):

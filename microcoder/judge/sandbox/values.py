@@ -2,26 +2,69 @@
 
 Never pickle: decoding must build plain data whatever the other side wrote. `encode` runs beside untrusted code and
 may be lied to; a lie only yields another value, which is then compared like any other. `decode` runs on the trusted
-side and builds nothing but natives, `Array` and `Opaque`.
+side and builds nothing but natives, values of the standard library that are as harmless (dates, decimals, deques), and
+the four classes below. What it would take long to build is TooMuch.
 
-Tags: {"t": tuple} {"s": set} {"z": frozenset} {"d": [[key, value], ...]} {"a": numpy array} {"i": hex of a big int}
-{"b": bytes in hex} {"c": [real, imag]} {"v": [type, repr] of a date or the like} {"ln"/"tn": list for a linked list or
-a tree} {"?": type name of anything else}.
+Tags: {"t": tuple} {"s": set} {"z": frozenset} {"d": [[key, value], ...]} {"a": [dtype, numpy array as lists]}
+{"i": hex of a big int} {"b": bytes in hex} {"c": [real, imag]} {"v": [type, text] of a date, a decimal or the like}
+{"k": [type, encoded list or dict] of a deque, a Counter or the like} {"n": [type, fields, list] of a named tuple}
+{"e": [class, name] of a member of an enumeration} {"?": type name of anything else}.
 """
 
 import json
+import re
 from itertools import islice
 from typing import Any
 
 MAX_DEPTH = 150  # of nesting; deeper results are reported as opaque
 MAX_LAZY = 1_000_000  # elements taken from a range or a deque
-BIG_INT_BITS = 4000  # decimal conversion is quadratic, hexadecimal is linear
+MAX_EQUAL_HASHES = 64  # in one set or dict: beyond, building it is quadratic
+MAX_DIGITS = 1300  # of an integer written in decimal; larger ones come in hexadecimal, which is linear
+MAX_EXPONENT = 1000  # of a Decimal: as an integer it has so many digits, however short it is here
+MAX_DECIMAL = 20_000  # digits of one
+MAX_FRACTION_BITS = 20_000  # a Fraction is reduced when it is built, which is quadratic
+BIG_INT_BITS = 4000
 BIG_INT = 1 << BIG_INT_BITS
-_SCALARS = {str, bool, float, type(None)}
+SCALARS = {str, bool, float, type(None)}
+_DIGITS = b"0123456789"
+_DEEP = "value nested too deeply"
+_DECIMAL = re.compile(r"-?(?:[0-9]*+\.?[0-9]*+)(?:E[+-]?([0-9]++))?|-?(?:Infinity|NaN)")
+_FACTORIES = {"int": int, "list": list, "dict": dict, "set": set, "str": str, "float": float, "tuple": tuple}
+
+
+class TooMuch(Exception):
+    """A result beyond what the trusted side takes: digits, nesting, or members of a set with one hash."""
 
 
 class Array(list):  # type: ignore[type-arg]
     """A numpy array, as nested lists."""
+
+    dtype = "O"
+
+
+class Named(tuple):  # type: ignore[type-arg]
+    """A named tuple: `name` of its type, and `fields`. Equal to any tuple of the same items."""
+
+    name = ""
+    fields: tuple[str, ...] = ()
+
+
+class Member:
+    """A member of an enumeration, which is known by names only."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: str, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __repr__(self) -> str:
+        return f"{self.owner}.{self.name}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Member) and (self.owner, self.name) == (other.owner, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.owner, self.name))
 
 
 class Opaque:
@@ -42,6 +85,8 @@ class Opaque:
 
 
 DATES = ("date", "datetime", "time", "timedelta")
+_PATHS = ("PosixPath", "PurePosixPath")
+KINDS = ("deque", "range", "dict_keys", "Counter", "OrderedDict", "defaultdict")  # told from a list or a dict
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -52,7 +97,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     if kind is int:
         return value if value.bit_length() <= BIG_INT_BITS else {"i": hex(value)}
     if depth > MAX_DEPTH:
-        return {"?": "value nested too deeply"}
+        return {"?": _DEEP}
     depth += 1
     if isinstance(value, bool):
         return bool(value)
@@ -65,11 +110,14 @@ def encode(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return {"b": bytes(value).hex()}
     if isinstance(value, list):
+        if kind is Array:
+            return {"a": [getattr(value, "dtype", "O"), [encode(item, depth) for item in value]]}
         return value if _plain(value) else [encode(item, depth) for item in list.__iter__(value)]
     if isinstance(value, tuple):
-        return {"t": [encode(item, depth) for item in tuple.__iter__(value)]}
+        return _encode_tuple(value, kind, depth)
     if isinstance(value, dict):
-        return {"d": [[encode(k, depth), encode(v, depth)] for k, v in dict.items(value)]}
+        body = {"d": [[encode(k, depth), encode(v, depth)] for k, v in dict.items(value)]}
+        return _encode_dict(value, kind, body) if kind is not dict else body
     if isinstance(value, set):
         return {"s": [encode(item, depth) for item in set.__iter__(value)]}
     if isinstance(value, frozenset):
@@ -86,7 +134,27 @@ def _plain(items: list[Any]) -> bool:
         return False
     if kinds == {int}:
         return -BIG_INT < min(items) and max(items) < BIG_INT
-    return kinds <= _SCALARS
+    return kinds <= SCALARS
+
+
+def _encode_tuple(value: Any, kind: type, depth: int) -> Any:
+    items = [encode(item, depth) for item in tuple.__iter__(value)]
+    if kind is tuple:
+        return {"t": items}
+    fields = value.fields if kind is Named else getattr(kind, "_fields", None)
+    if isinstance(fields, tuple) and len(fields) == len(items) and all(type(field) is str for field in fields):
+        return {"n": [value.name if kind is Named else kind.__name__, list(fields), items]}
+    return {"t": items}
+
+
+def _encode_dict(value: Any, kind: type, body: Any) -> Any:
+    name = kind.__name__
+    if kind.__module__ != "collections" or name not in KINDS:
+        return body
+    if name != "defaultdict":
+        return {"k": [name, body]}
+    factory = getattr(value.default_factory, "__name__", None)
+    return {"k": [name, body, factory]}
 
 
 def _encode_other(value: Any, kind: type, depth: int) -> Any:
@@ -95,18 +163,23 @@ def _encode_other(value: Any, kind: type, depth: int) -> Any:
         if getattr(value, "ndim", None) == 0:
             return encode(value.item(), depth)
         if name == "ndarray" and value.dtype.kind in "biufcUS":
-            return {"a": encode(value.tolist(), depth)}
+            return {"a": [value.dtype.str, encode(value.tolist(), depth)]}
     if name in ("deque", "range", "dict_keys", "dict_values", "dict_items"):
         items = list(islice(iter(value), MAX_LAZY + 1))
         if len(items) <= MAX_LAZY:
-            return {"t": [encode(item, depth) for item in items]}
-    if module in ("decimal", "fractions") and name in ("Decimal", "Fraction"):
-        try:
-            return int(value) if value == int(value) else float(value)
-        except (ValueError, OverflowError):
-            return float(value)
+            encoded = [encode(item, depth) for item in items]
+            return {"k": [name, encoded]} if name in KINDS else {"t": encoded}
+    if module in ("decimal", "_decimal") and name == "Decimal":
+        return {"v": [name, str(value)]}
+    if module == "fractions" and name == "Fraction":
+        return {"v": [name, f"{value.numerator:x}/{value.denominator:x}"]}
     if module == "datetime" and name in DATES:
-        return {"v": [name, repr(value)]}
+        text = f"{value.days} {value.seconds} {value.microseconds}" if name == "timedelta" else value.isoformat()
+        return {"v": [name, text]}
+    if module in ("pathlib", "pathlib._local") and name in _PATHS:
+        return {"v": [name, str(value)]}
+    if hasattr(kind, "__members__") and hasattr(value, "_name_"):
+        return {"e": [name, str(value._name_)]}
     if hasattr(value, "val") and hasattr(value, "next"):
         return _linked_list(value, depth)
     if hasattr(value, "val") and hasattr(value, "left") and hasattr(value, "right"):
@@ -148,65 +221,204 @@ def _tree(root: Any, depth: int) -> Any:
     return out
 
 
-def decode(data: Any, depth: int = 0) -> Any:
-    """The value that `encode` wrote. Anything malformed becomes Opaque; nothing here raises on hostile data."""
+def decode(data: Any, depth: int = 0, real: bool = False) -> Any:
+    """The value that `encode` wrote. Anything malformed becomes Opaque; of hostile data nothing but TooMuch is raised.
+
+    real: for use in a box: arrays are numpy's, and named tuples have their fields.
+    """
     if isinstance(data, list):
         if depth > MAX_DEPTH + 5:
-            return Opaque("value nested too deeply")
-        return [decode(item, depth + 1) for item in data]
+            raise TooMuch(_DEEP)
+        return [decode(item, depth + 1, real) for item in data]
     if not isinstance(data, dict):
         return data
-    if depth > MAX_DEPTH + 5 or len(data) != 1:
+    if depth > MAX_DEPTH + 5:
+        raise TooMuch(_DEEP)
+    if len(data) != 1:
         return Opaque("malformed value")
     [(tag, body)] = data.items()
     try:
+        if tag in ("t", "s", "z", "d"):
+            items = [decode(item, depth + 1, real) for item in body]
+            if tag == "t":
+                return tuple(items)
+            if tag == "d":
+                _hashable([k for k, _ in items])
+                return dict(items)
+            return set(_hashable(items)) if tag == "s" else frozenset(_hashable(items))
         if tag == "i":
             return int(body, 16)
         if tag == "b":
             return bytes.fromhex(body)
         if tag == "c":
-            return complex(float(body[0]), float(body[1]))
+            return complex(_float(body[0]), _float(body[1]))
         if tag == "v":
-            return ("date", str(body[0]), str(body[1]))
-        if tag == "?":
-            return Opaque(str(body)[:80])
-        items = [decode(item, depth + 1) for item in body]
-        if tag == "t":
-            return tuple(items)
-        if tag in ("s", "z", "d") and _collides([k for k, _ in items] if tag == "d" else items):
-            return Opaque("values whose hashes collide")
-        if tag == "s":
-            return set(items)
-        if tag == "z":
-            return frozenset(items)
+            return _decode_text(body[0], body[1])
+        if tag == "e":
+            return Member(_short(body[0]), _short(body[1]))
+        if tag == "k":
+            return _decode_kind(body[0], decode(body[1], depth + 1, real), body[2:])
+        if tag == "n":
+            return _decode_named(body[0], body[1], [decode(item, depth + 1, real) for item in body[2]], real)
         if tag == "a":
-            return Array(items)
-        if tag == "d":
-            return dict(items)
-    except (TypeError, ValueError, KeyError, IndexError):
+            return _decode_array(_short(body[0]), [decode(item, depth + 1, real) for item in body[1]], real)
+        if tag == "?":
+            return Opaque(_short(body))
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError):
         pass
     return Opaque("malformed value")
 
 
-def _collides(keys: list[Any]) -> bool:
-    """Many keys of one hash would make a set or a dict quadratic: a forged result could stall the judge with them."""
-    if len(keys) < 1000:
-        return False
-    seen: dict[int, int] = {}
-    for key in keys:
-        value = hash(key)
-        seen[value] = seen.get(value, 0) + 1
-    return max(seen.values()) > 100
+def _short(text: Any) -> str:
+    if not isinstance(text, str):
+        raise TypeError
+    return text[:80]
+
+
+def _float(number: Any) -> float:
+    if not isinstance(number, (int, float)):
+        raise TypeError
+    return float(number)
+
+
+def _decode_text(name: str, text: str) -> Any:
+    if name == "Decimal":
+        from decimal import Decimal
+
+        found = _DECIMAL.fullmatch(text)
+        if found is None:
+            raise ValueError
+        if len(text) > MAX_DECIMAL or len(found[1] or "") > 9 or int(found[1] or 0) > MAX_EXPONENT:
+            raise TooMuch("a Decimal with too many digits")
+        return Decimal(text)
+    if name == "Fraction":
+        from fractions import Fraction
+
+        above, below = (int(part, 16) for part in text.split("/"))
+        if max(above.bit_length(), below.bit_length()) > MAX_FRACTION_BITS:
+            raise TooMuch("a Fraction with too many digits")
+        return Fraction(above, below)
+    if name in _PATHS:
+        import pathlib
+
+        return (pathlib.Path if name == "PosixPath" else pathlib.PurePosixPath)(text)
+    if name in DATES and len(text) <= 80:
+        import datetime
+
+        if name == "timedelta":
+            return datetime.timedelta(*map(int, text.split()))
+        return getattr(datetime, name).fromisoformat(text)
+    raise ValueError
+
+
+def _decode_kind(name: str, body: Any, rest: list[Any]) -> Any:
+    import collections
+
+    if name == "deque":
+        return collections.deque(list(body))
+    if name == "range":
+        step = body[1] - body[0] if len(body) > 1 else 1
+        found = range(body[0], body[0] + step * len(body), step) if body else range(0)
+        return found if list(found) == body else Opaque("malformed value")
+    if name == "dict_keys":
+        return dict.fromkeys(_hashable(list(body))).keys()
+    if not isinstance(body, dict):
+        raise TypeError
+    if name == "Counter":
+        return collections.Counter(body)
+    if name == "OrderedDict":
+        return collections.OrderedDict(body)
+    if name == "defaultdict":
+        return collections.defaultdict(_FACTORIES.get(rest[0]) if rest and isinstance(rest[0], str) else None, body)
+    raise ValueError
+
+
+def _decode_named(name: str, fields: list[str], items: list[Any], real: bool) -> Any:
+    if real:
+        import collections
+
+        return collections.namedtuple(_short(name), fields)(*items)
+    found = Named(items)
+    found.name, found.fields = _short(name), tuple(map(_short, fields))
+    return found
+
+
+def _decode_array(dtype: str, items: list[Any], real: bool) -> Any:
+    if real:
+        import numpy
+
+        return numpy.array(items, dtype=dtype)
+    found = Array(items)
+    found.dtype = dtype
+    return found
+
+
+def _hashable(keys: list[Any]) -> list[Any]:
+    """The keys, unless many have one hash: they make a set or a dict quadratic, and a result can be made of them."""
+    if len(keys) > MAX_EQUAL_HASHES:
+        seen: dict[int, int] = {}
+        for key in keys:
+            value = hash(key)
+            seen[value] = seen.get(value, 0) + 1
+        if max(seen.values()) > MAX_EQUAL_HASHES:
+            raise TooMuch("values whose hashes collide")
+    return keys
 
 
 def answer(output: bytes) -> dict[str, Any]:
-    """The values that a test process left: "r", and perhaps "m". Anything can stand there; nothing raises."""
+    """The values that a test process left: "r", and perhaps "m". Anything can stand there; only TooMuch is raised."""
     try:
-        found = json.loads(output)
-    except (ValueError, RecursionError):
+        found = json.loads(output, parse_int=_integer if _long_number(output) else None)
+    except RecursionError:
+        raise TooMuch(_DEEP) from None
+    except ValueError:
         found = None
     if not isinstance(found, dict) or "r" not in found:
         return {"r": Opaque("no value")}
     if output.count(b"{") == 1:  # no tag anywhere: plain JSON is its own value
         return found
     return {key: decode(value) for key, value in found.items()}
+
+
+def _long_number(output: bytes) -> bool:
+    """Whether so many digits stand in a row: they do only if they stand around one of these places."""
+    for at in range(MAX_DIGITS, len(output), MAX_DIGITS + 1):
+        if output[at] in _DIGITS:
+            before, after = output[at - MAX_DIGITS : at], output[at : at + MAX_DIGITS + 1]
+            if len(before) - len(before.rstrip(_DIGITS)) + len(after) - len(after.lstrip(_DIGITS)) > MAX_DIGITS:
+                return True
+    return False
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise TooMuch(f"an integer of {len(text)} digits")
+    return int(text)
+
+
+def natural(value: Any) -> Any:
+    """The value as JSON's types have it: decimals and fractions are numbers, a deque is a tuple."""
+    kind = type(value)
+    if kind in SCALARS or kind is int:
+        return value
+    if isinstance(value, dict):
+        return {natural(k): natural(v) for k, v in value.items()}
+    if kind in (list, Array):
+        return kind(map(natural, value))
+    if kind in (tuple, Named, set, frozenset):
+        return (tuple if kind is Named else kind)(map(natural, value))
+    if kind.__name__ in ("deque", "range", "dict_keys"):
+        return tuple(map(natural, value))
+    if kind.__name__ == "Fraction":
+        return value.numerator if value.denominator == 1 else _to_float(value)
+    if kind.__name__ == "Decimal":
+        whole = value.is_finite() and value.adjusted() < 60 and value == int(value)
+        return int(value) if whole else _to_float(value)
+    return value
+
+
+def _to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

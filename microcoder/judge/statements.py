@@ -1,0 +1,374 @@
+"""The statements of a test program, divided: what runs outside, and what the candidate's process must run.
+
+Statements about what is ours (sides.py) run outside only. The others run in the candidate's process as steps, and get
+the values of ours that they need, never the statements and tables which these came from. A value that cannot be handed
+over (a function, an object) is made there by the statements that make it; where one of them also makes what is
+expected, the test is said to run inside.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .sandbox.records import RECORDS
+from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
+from .syntax import IMPORTS, SCOPES, assign, bound, is_literal, loaded, local, name, replaced, root, source, split
+
+Evaluate = Callable[[str, str], object]  # statements and an expression of the problem's -> its value, from another box
+MOST = 1000  # rounds of loops that are written out
+_EFFECTS = set(
+    "next pop popleft popitem append appendleft add remove update insert extend clear send setdefault read readline "
+    "random randint randrange choice choices sample shuffle uniform gauss seed rand randn integers".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of an expression of ours."""
+
+    faith: str  # "frozen", "plain", "" (see records.faithful), or "failed"
+    text: str  # its value as JSON
+
+
+class Line:
+    """A statement, and what is asked of it again and again."""
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.statement = statement
+        self.binds, self.uses, self.text = bound(statement), loaded(statement), source([statement])
+        self.imports = isinstance(statement, IMPORTS)
+
+
+@dataclass(slots=True)
+class Step:
+    """A line for the candidate's process."""
+
+    line: Line
+    given: dict[str, str] = field(default_factory=dict)  # name -> key of the fact that is its value
+    copied: bool = False  # a line of ours as it stands, not its values
+    tells: bool = False  # it may hold what is expected
+    stores: bool = False  # it puts a value of ours where answers are: two answers that are compared may not be two
+
+
+class NotSeparable(Exception):
+    """This must run in the candidate's process as a whole."""
+
+
+class Statements(Sides):
+    def __init__(self, theirs: set[str], ours: set[str], evaluate: Evaluate | None, facts: dict[str, Fact]) -> None:
+        super().__init__(theirs, ours)
+        self.parts_lent: set[str] = set()  # variables a part of which was handed to the candidate
+        self.outside: list[Line] = []
+        self.steps: list[Step] = []
+        self.everything: list[str] = []  # as it was written: for what can only run inside
+        self.evaluate, self.facts = evaluate, facts
+        self.asked: dict[str, tuple[int, str]] = {}  # facts that are wanted: place in `outside`, expression
+        self.fresh: Counter[str] = Counter()
+        self.rounds = 0
+        self.random = False
+
+    def new_name(self, kind: str) -> str:
+        self.fresh[kind] += 1
+        return f"_{kind}{self.fresh[kind]}"
+
+    # Facts
+
+    def fact(self, node: ast.expr) -> tuple[str, Fact | None]:
+        """What is known of `node` at this place of the program; None if it is still to be found out."""
+        if _has_effects(node):  # it must happen once, and in its turn
+            kept = self.new_name("kept")
+            self._note(assign(kept, node))
+            node = name(kept)
+        text = ast.unparse(node)
+        key = f"{len(self.outside)}: {text}"
+        if key not in self.facts:
+            self.asked[key] = (len(self.outside), text)
+        return key, self.facts.get(key)
+
+    def find_out(self) -> bool:
+        """Get the facts that were asked for, all of them in one run. False if there were none."""
+        wanted = sorted(self.asked.items(), key=lambda pair: pair[1][0])
+        if not wanted or self.evaluate is None:
+            return False
+        lines, at = [], 0
+        for _, (place, text) in wanted:
+            lines += [*(line.text for line in self.outside[at:place]), f"_record(lambda: ({text}))"]
+            at = place
+        found = self.evaluate("\n".join(lines), RECORDS)
+        if not isinstance(found, list) or len(found) != len(wanted):
+            raise NotSeparable
+        self.facts |= {key: Fact(*pair) for (key, _), pair in zip(wanted, found, strict=True)}
+        return True
+
+    def known(self, expression: ast.expr) -> object:
+        """The value of an expression of ours, now."""
+        if self.evaluate is None:
+            raise NotSeparable
+        before = "\n".join(line.text for line in self.outside)
+        return self.evaluate(before, ast.unparse(ast.fix_missing_locations(expression)))
+
+    # Reading
+
+    def note(self, statement: ast.stmt) -> None:
+        for part in split(statement):
+            self.everything.append(source([part]))
+            self._note(part)
+
+    def _note(self, statement: ast.stmt) -> None:
+        if "random" in loaded(statement) and not self.random:
+            self.random = True  # it is run more than once, and must give the same each time
+            self.outside += map(Line, ast.parse("import random\nrandom.seed(0)").body)
+        names = {statement.name} if hasattr(statement, "name") else bound(statement)
+        if isinstance(statement, ast.ImportFrom) and "*" in names:
+            names = self._star(statement)
+        side = self.side(statement)
+        if side == THEIRS and isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            before = name(statement.target.id)  # n += f(x)
+            statement = assign(statement.target.id, ast.BinOp(before, statement.op, statement.value))
+        if side == THEIRS and self._define(statement):
+            return
+        if side == OURS:
+            self.outside.append(Line(statement))
+        else:
+            if side == SHARED:  # done on both sides; outside it may fail, for want of what the candidate did
+                guard = ast.ExceptHandler(name("Exception"), None, [ast.Pass()])
+                self.outside.append(Line(ast.Try([statement], [guard], [], [])))
+            self.step(statement, tells=None if side == THEIRS else False)
+        if side == THEIRS:
+            filled = _changed(statement) & self.shared  # results.append(f(x))
+            self.shared -= filled
+            self.theirs |= filled
+            self.filled |= filled
+            for step in self.steps:
+                step.stores |= bool(step.line.binds & filled) and not self._is_empty(step)
+        self.variables |= names
+        for kind in (self.ours, self.shared, self.theirs, self.objects, self.filled):
+            kind -= names
+        (self.ours, self.shared, self.theirs)[side].update(names)
+        for ident in names:
+            self.meant.pop(ident, None)
+        if side == THEIRS:
+            self._see_objects(statement)
+
+    def _is_empty(self, step: Step) -> bool:
+        found = [self.facts.get(key) for key in step.given.values()]
+        return all(fact is not None and fact.text in ("[]", '{"d": []}', '{"s": []}') for fact in found)
+
+    def _star(self, statement: ast.stmt) -> set[str]:
+        found = self.evaluate(source([statement]), "list(globals())") if self.evaluate else []
+        return {str(ident) for ident in found} if isinstance(found, list) else set()
+
+    def _see_objects(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Assign([ast.Name(ident)], value) if self.is_object(value):
+                self.objects.add(ident)
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)))) if ident in self.theirs - self.filled:
+                self.objects.add(ident)  # a call for its effect
+
+    def _define(self, statement: ast.stmt) -> bool:
+        """`ok = f(x) == want`: the answer gets a name inside; what `ok` means is kept outside."""
+        match statement:
+            case ast.Assign([ast.Name(ident)], value) | ast.AnnAssign(ast.Name(ident), _, ast.expr() as value):
+                value = self.meaning(value)
+                if self.clean(value) or isinstance(value, ast.NamedExpr):
+                    return False
+                kept = _Keep(self).visit(copy.deepcopy(value))
+                assert isinstance(kept, ast.expr)
+                self.variables.add(ident)
+                for kind in (self.ours, self.shared, self.objects):
+                    kind.discard(ident)
+                self.theirs.add(ident)
+                self.meant[ident] = kept
+                return True
+        return False
+
+    def meaning(self, node: ast.expr) -> ast.expr:
+        """`node` with names that stand for expressions replaced by these."""
+        return replaced(node, self.meant)
+
+    # Steps
+
+    def step(self, statement: ast.stmt, tells: bool | None = None) -> None:
+        """`statement` for the candidate's process, with the values of ours that it needs."""
+        for ident in sorted(loaded(statement) & self.meant.keys()):
+            self.steps.append(self._handed(assign(ident, self.meant.pop(ident)), tells=True))
+        step = self._handed(statement, not self.clean_statement(statement) if tells is None else tells)
+        self.steps.append(step)
+
+    def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
+        hand = Hand(self)
+        done = hand.visit(copy.deepcopy(statement))
+        assert isinstance(done, ast.stmt)
+        stores = False
+        if isinstance(done, ast.Assign) and not all(isinstance(place, ast.Name) for place in done.targets):
+            stores = bool(hand.given) or is_literal(done.value)
+        return Step(Line(done), hand.given, tells=tells, stores=stores)
+
+    def share(self, ident: str) -> None:
+        """Give the candidate's process its own copy of a variable of ours."""
+        key, fact = self.fact(name(ident))
+        if fact is not None and fact.faith in ("", "failed"):
+            self.copy_statements({ident})
+            return
+        given = self.new_name("given")
+        self.steps.append(Step(Line(assign(ident, name(given))), {given: key}))
+        self.ours.discard(ident)
+        self.shared.add(ident)
+
+    def copy_statements(self, wanted: set[str]) -> None:
+        """The statements of ours that make these names, for the candidate's process."""
+        done = {id(step.line) for step in self.steps}
+        for line in self.slice(wanted & self.ours):
+            if id(line) not in done:
+                self.steps.append(Step(line, copied=True, stores=not line.imports))
+            if not line.imports:
+                names = ({line.statement.name} if hasattr(line.statement, "name") else line.binds) & self.variables
+                self.ours -= names
+                self.shared |= names
+
+    def slice(self, wanted: set[str]) -> list[Line]:
+        """The statements outside, less those that the wanted names do not lead back to."""
+        if self.random:
+            return list(self.outside)
+        kept, wanted = [], set(wanted)
+        for line in reversed(self.outside):
+            if self._matters(line, wanted):
+                kept.append(line)
+                wanted |= line.uses
+        return kept[::-1]
+
+    def needed(self, ask: ast.expr) -> list[Step]:
+        """The steps, less those that `ask` does not lead back to: other variables, and what is done with them."""
+        kept, wanted = [], loaded(ask)
+        for step in reversed(self.steps):
+            if self._matters(step.line, wanted):
+                kept.append(step)
+                wanted |= step.line.uses
+        return kept[::-1]
+
+    def _matters(self, line: Line, wanted: set[str]) -> bool:
+        if line.binds & wanted:
+            return True
+        touched = line.uses & self.variables
+        return bool(touched & wanted) or not (touched or line.binds)
+
+
+def constants(node: ast.AST) -> set[object]:
+    """The values in `node` that say something: no flags, small numbers or single letters."""
+    found = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    texts = {value for value in found if isinstance(value, str | bytes) and len(value) > 1}
+    return texts | {value for value in found if isinstance(value, int | float) and abs(value) > 9}
+
+
+def _has_effects(node: ast.AST) -> bool:
+    """Whether evaluating it again may give something else."""
+    called = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
+    return bool(names & _EFFECTS)
+
+
+def _changed(statement: ast.stmt) -> set[str]:
+    """Names whose objects a statement changes by itself: `xs.append(1)`, `xs[0] = 1`, `x.y = 1`."""
+    out = set()
+    for part in ast.walk(statement):
+        match part:
+            case ast.Call(ast.Attribute(ast.Name(ident))):
+                out.add(ident)
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
+                out.add(root(part))
+    return out
+
+
+class Hand(ast.NodeTransformer):
+    """Puts names of given values in the place of what is ours."""
+
+    def __init__(self, statements: Statements) -> None:
+        self.all = statements
+        self.own: set[str] = set()  # variables of comprehensions and functions
+        self.given: dict[str, str] = {}
+        self.only_names = False
+        self.loops: set[int] = set()
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        before = set(self.own)
+        if isinstance(node, SCOPES):
+            self.own |= local(node)
+        elif isinstance(node, ast.stmt) and hasattr(node, "body"):  # what it does is done there, or not at all
+            self.only_names = True
+            self.own |= local(node) - self.all.ours - self.all.shared
+        if isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
+            if not is_literal(node.iter) and not loaded(node.iter) & self.own:  # its elements, not all of a dict
+                node.iter = ast.Call(name("list"), [node.iter], [])
+                self.loops.add(id(node.iter))
+        done = self._visit(node)
+        self.own = before
+        return done
+
+    def _visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+            return self.generic_visit(node)
+        names = loaded(node)
+        inner = self.only_names and not isinstance(node, ast.Name) and id(node) not in self.loops
+        if names & self.own or self.all.side(node) != OURS or inner:
+            return self.generic_visit(node)
+        if is_literal(node):
+            return node
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.Starred | ast.Slice | ast.FormattedValue):
+            return self.generic_visit(node)
+        inline = isinstance(node, SCOPES) and not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp)
+        if inline or names & NODE_HELPERS:
+            self.all.copy_statements(names)
+            return node
+        key, fact = self.all.fact(node)
+        if fact is not None and fact.faith in ("", "failed"):
+            self.all.copy_statements(names)
+            return node
+        if fact is not None and fact.faith == "plain":
+            self.all.parts_lent |= names & self.all.variables
+        return self._hand(key)
+
+    def _name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self.all.variables and hasattr(builtins, node.id):
+            return node
+        key, fact = self.all.fact(node)
+        if fact is not None and fact.faith == "frozen":
+            return self._hand(key)
+        if node.id in self.all.variables:
+            self.all.share(node.id)
+        elif fact is None or fact.faith == "plain":
+            return self._hand(key)
+        return node  # of the setup, which is there
+
+    def _hand(self, key: str) -> ast.AST:
+        given = self.all.new_name("given")
+        self.given[given] = key
+        return name(given)
+
+
+class _Keep(ast.NodeTransformer):
+    """Gives the answers in an expression names inside, and what is ours names outside, as both are now."""
+
+    def __init__(self, statements: Statements) -> None:
+        self.all = statements
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, ast.expr):
+            return self.generic_visit(node)
+        if self.all.side(node) == OURS:
+            if is_literal(node) or not loaded(node) & self.all.variables:
+                return node
+            kept = self.all.new_name("kept")
+            self.all._note(assign(kept, node))
+            return name(kept)
+        if self.all.clean(node):
+            kept = self.all.new_name("answer")
+            self.all._note(assign(kept, node))
+            return name(kept)
+        return node if isinstance(node, SCOPES) else self.generic_visit(node)
