@@ -91,6 +91,7 @@ class Connection(HttpToolsProtocol):
         self.began = False  # a message, with the piece that is being read
         self.unsent, self.unsent_since = 0, 0.0
         self.why: tuple[int, str] | None = None
+        self.under_way: list[Any] = []  # requests that have come and are not answered: uvicorn knows the newest alone
 
     @property
     def idle(self) -> bool:
@@ -105,6 +106,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.doors.leave(self)
+        self._drop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -146,6 +148,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.head, self.body_at = None, time.monotonic()
         super().on_headers_complete()
+        self.under_way = [one for one in self.under_way if not one.response_complete] + [self.cycle]
 
     def on_body(self, body: bytes) -> None:
         self.body += len(body)
@@ -200,7 +203,14 @@ class Connection(HttpToolsProtocol):
             body = json.dumps({"error": words}).encode()
             head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
             self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
+        self._drop()
         self.transport.close()
+
+    def _drop(self) -> None:
+        """Nobody reads the answers any more: those who work on them are told, and write nothing."""
+        for one in self.under_way:
+            one.disconnected = True
+            one.message_event.set()
 
 
 def _address(host: str) -> str:

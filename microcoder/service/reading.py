@@ -1,7 +1,7 @@
 """Bodies are read: small ones at once, large ones by a process of their own, as that can take seconds and gigabytes.
 
-Eleven seconds is what JSON of 128 MB can take, and nobody else would be answered meanwhile. What comes back is flat:
-texts, and no more of them than there may be candidates and tests.
+A second is what JSON of 10 MB can take, and nobody else would be answered meanwhile. What comes back is flat: texts,
+and no more of them than there may be candidates and tests.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def independent(solutions: list[dict[str, str]]) -> list[dict[str, str]]:
 
 def judged(problem: Problem, time_limit_s: float | None) -> Problem:
     """The problem as the judge needs it and no more, with another time limit."""
-    return replace(problem, time_limit_s=time_limit_s, statement="", starter_code="", solutions=[], lineage=[], tags=[])
+    return replace(problem, time_limit_s=time_limit_s, statement="", solutions=[], lineage=[], tags=[])
 
 
 def check_sound(record: Record) -> None:

@@ -38,16 +38,37 @@ def lenient_text(got: bytes, expected: bytes) -> str:
 
 
 def lenient_value(got: Any, expected: Any, from_json: bool) -> str:
+    try:
+        form = " ".join(str(expected).split())
+    except ValueError:  # an integer too long to be written in decimal
+        form = ""
+    if _parts(got, _parts(expected) + len(form)) > _parts(expected) + len(form):
+        return ""  # every part is at least a letter of what is expected: with more of them none of this can hold
     flat = _flatten(got, expected)
     if flat and _all_close(*flat):
         return "allclose"
     if key(got, order_free=True, from_json=from_json) == key(expected, order_free=True, from_json=from_json):
         return "unordered_values"
     try:
-        forms = [" ".join(str(value).split()) for value in (got, expected)]
-    except ValueError:  # an integer too long to be written in decimal
+        same = form != "" and " ".join(str(got).split()) == form
+    except ValueError:
         return ""
-    return "string_form" if forms[0] == forms[1] and "Opaque(" not in forms[0] else ""
+    return "string_form" if same and "Opaque(" not in form else ""
+
+
+def _parts(value: Any, enough: float = math.inf) -> int:
+    """How many values there are in a value, itself included; counting ends where it is more than `enough`."""
+    found, stack = 0, [value]
+    while stack and found <= enough:
+        item = stack.pop()
+        found += 1
+        if isinstance(item, dict):
+            stack += [*item, *item.values()]
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            if len(item) > enough:
+                return found + len(item)
+            stack += item
+    return found
 
 
 def _flatten(got: Any, expected: Any) -> tuple[list[complex], list[complex]] | None:
