@@ -33,6 +33,7 @@ import fuzz_channel
 import fuzz_http
 from fuzz_recipes import Case, Malformed, shrunk
 
+SETTLE_S = 2.0  # until what earlier cases began has come to its end
 SIMPLER = ("acts", "steps", "got", "expected", "compare", "input")  # the fields of a case that are made simpler
 # how much more each may be from one quarter of the run to the next: a part of it, and so many
 ROOM = {
@@ -187,8 +188,9 @@ def report(runner: Runner, case: Case, kind: str, words: str, tally: Tally, corp
         tally.again[name] += 1
         if tally.again[name] > 1:
             return
-        while tally.under_way:  # what others do must not be taken for this case's doing
+        while tally.under_way:  # what others do, and did just now, must not be taken for this case's doing
             time.sleep(0.01)
+        time.sleep(SETTLE_S)
         if not all(
             attempt(runner, case)[0] == kind for _ in range(2)
         ):  # a busy machine is late at times, a hole always

@@ -200,6 +200,7 @@ def _problem(case: Case, most: int) -> Problem:
 def examined(case: Case) -> dict[str, Any]:
     """What became of a case: CPU seconds, MB added at the peak, the strategy that accepted, and an error if any."""
     from microcoder.judge.checks import checks
+    from microcoder.judge.sandbox import values
 
     most = LIMITS[case["target"]]
     got = expand(case["got"], most)
@@ -222,6 +223,8 @@ def examined(case: Case) -> dict[str, Any]:
     strategy = ""
     try:
         strategy = judge(got, helpers).strategy
+    except values.TooMuch:  # what the judge raises for a result that it does not take: output_limit
+        pass
     except BaseException as caught:
         error = f"{type(caught).__name__}: {str(caught)[:200]}"
         where = traceback.extract_tb(caught.__traceback__)[-1]
