@@ -64,7 +64,6 @@ class Tally:
     """What has been seen so far; threads share it."""
 
     cases: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
     slowest: dict[str, tuple[float, str]] = field(default_factory=dict)
     found: dict[str, dict[str, Any]] = field(default_factory=dict)  # by signature
     again: Counter[str] = field(default_factory=Counter)  # further cases of the same signature
@@ -87,7 +86,6 @@ class Tally:
         target = case["target"]
         with self.lock:
             self.cases[target] += 1
-            self.seconds[target] += seconds
             if seconds > self.slowest.get(target, (-1.0, ""))[0]:
                 self.slowest[target] = seconds, described(case)
 
@@ -177,6 +175,9 @@ def work(
                 sampled = time.monotonic()
                 with tally.lock:
                     tally.held.append(held)
+    except Exception as error:  # a fuzzer that stops looking has found nothing for the wrong reason
+        tally.found["the fuzzer"] = {"kind": "fuzzer", "words": f"{type(error).__name__}: {error}", "case": {}}
+        raise
     finally:
         runner.close()
 
@@ -243,8 +244,8 @@ def table(tally: Tally, elapsed: float) -> str:
 def fuzzed(target: str, seconds: float, seed: int, workers: int = 1, corpus: Path | None = None) -> Tally:
     """Run a target for so long."""
     tally, leave = Tally(), threading.Event()
-    end = time.monotonic() + seconds
     service = fuzz_http.Service() if target == "http" else None
+    end = time.monotonic() + seconds
     try:
         make: Callable[[], Runner] = Channel if service is None else lambda: fuzz_http.Caller(service)
         threads = [

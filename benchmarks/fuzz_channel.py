@@ -215,8 +215,8 @@ def examined(case: Case) -> dict[str, Any]:
     else:
         try:
             judge = checks(_problem(case, most), case["policy"], helpers)[0].judge
-        except (ValueError, RecursionError) as error:  # the problem is no problem
-            raise Malformed(str(error)) from None
+        except (ValueError, RecursionError) as reason:  # the problem is no problem
+            raise Malformed(str(reason)) from None
     large = len(got) > 1 << 16
     before = _peak(reset=True) if large else 0.0
     start, error = time.process_time(), ""
