@@ -33,6 +33,7 @@ import fuzz_channel
 import fuzz_http
 from fuzz_recipes import Case, Malformed, shrunk
 
+SETTLE_S = 2.0  # until what earlier cases began has come to its end
 SIMPLER = ("acts", "steps", "got", "expected", "compare", "input")  # the fields of a case that are made simpler
 # how much more each may be from one quarter of the run to the next: a part of it, and so many
 ROOM = {
@@ -63,7 +64,6 @@ class Tally:
     """What has been seen so far; threads share it."""
 
     cases: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
     slowest: dict[str, tuple[float, str]] = field(default_factory=dict)
     found: dict[str, dict[str, Any]] = field(default_factory=dict)  # by signature
     again: Counter[str] = field(default_factory=Counter)  # further cases of the same signature
@@ -86,7 +86,6 @@ class Tally:
         target = case["target"]
         with self.lock:
             self.cases[target] += 1
-            self.seconds[target] += seconds
             if seconds > self.slowest.get(target, (-1.0, ""))[0]:
                 self.slowest[target] = seconds, described(case)
 
@@ -176,6 +175,9 @@ def work(
                 sampled = time.monotonic()
                 with tally.lock:
                     tally.held.append(held)
+    except Exception as error:  # a fuzzer that stops looking has found nothing for the wrong reason
+        tally.found["the fuzzer"] = {"kind": "fuzzer", "words": f"{type(error).__name__}: {error}", "case": {}}
+        raise
     finally:
         runner.close()
 
@@ -187,8 +189,9 @@ def report(runner: Runner, case: Case, kind: str, words: str, tally: Tally, corp
         tally.again[name] += 1
         if tally.again[name] > 1:
             return
-        while tally.under_way:  # what others do must not be taken for this case's doing
+        while tally.under_way:  # what others do, and did just now, must not be taken for this case's doing
             time.sleep(0.01)
+        time.sleep(SETTLE_S)
         if not all(
             attempt(runner, case)[0] == kind for _ in range(2)
         ):  # a busy machine is late at times, a hole always
@@ -241,8 +244,8 @@ def table(tally: Tally, elapsed: float) -> str:
 def fuzzed(target: str, seconds: float, seed: int, workers: int = 1, corpus: Path | None = None) -> Tally:
     """Run a target for so long."""
     tally, leave = Tally(), threading.Event()
-    end = time.monotonic() + seconds
     service = fuzz_http.Service() if target == "http" else None
+    end = time.monotonic() + seconds
     try:
         make: Callable[[], Runner] = Channel if service is None else lambda: fuzz_http.Caller(service)
         threads = [

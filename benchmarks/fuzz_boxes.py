@@ -12,6 +12,7 @@ import os
 import random
 import subprocess
 import tempfile
+import threading
 import time
 from typing import Any
 
@@ -25,6 +26,7 @@ from microcoder.judge import JudgeError
 LIMIT_S = 0.5
 LATE_S = 2.0  # beyond what the limits allow
 LOOKING_S = 2.0  # that the problem's own code may look at what a program gave
+_STARTING = threading.Lock()  # the environment is everybody's
 MODES = [(layer, reuse) for layer in ("full", "landlock") for reuse in (False, True)]
 KINDS = ("stdin", "function", "assert", "rest", "inside", "checker")
 HEAD = (
@@ -77,18 +79,20 @@ class Boxes:
     def judge(self, layer: str, reuse: bool) -> Judge | None:
         """None where the layer does not work here."""
         if (layer, reuse) not in self.judges:
-            before = os.environ.get("TMPDIR")
-            os.environ["TMPDIR"] = self.folder
-            try:
-                self.judges[layer, reuse] = Judge(
-                    workers=1, sandbox=layer, reuse=reuse, time_limit_s=LIMIT_S, memory_mb=128
-                )
-            except JudgeError:
-                self.judges[layer, reuse] = None
-            finally:
-                os.environ.pop("TMPDIR")
-                if before is not None:
-                    os.environ["TMPDIR"] = before
+            with _STARTING:
+                before = os.environ.get("TMPDIR")
+                os.environ["TMPDIR"] = self.folder  # a worker inherits it, and puts scratch folders there
+                try:
+                    found: Judge | None = Judge(
+                        workers=1, sandbox=layer, reuse=reuse, time_limit_s=LIMIT_S, memory_mb=128
+                    )
+                except JudgeError:
+                    found = None
+                finally:
+                    del os.environ["TMPDIR"]
+                    if before is not None:
+                        os.environ["TMPDIR"] = before
+                self.judges[layer, reuse] = found
         return self.judges[layer, reuse]
 
     def run(self, case: Case) -> dict[str, Any]:

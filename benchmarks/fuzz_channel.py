@@ -200,6 +200,7 @@ def _problem(case: Case, most: int) -> Problem:
 def examined(case: Case) -> dict[str, Any]:
     """What became of a case: CPU seconds, MB added at the peak, the strategy that accepted, and an error if any."""
     from microcoder.judge.checks import checks
+    from microcoder.judge.sandbox import values
 
     most = LIMITS[case["target"]]
     got = expand(case["got"], most)
@@ -214,14 +215,16 @@ def examined(case: Case) -> dict[str, Any]:
     else:
         try:
             judge = checks(_problem(case, most), case["policy"], helpers)[0].judge
-        except (ValueError, RecursionError) as error:  # the problem is no problem
-            raise Malformed(str(error)) from None
+        except (ValueError, RecursionError) as reason:  # the problem is no problem
+            raise Malformed(str(reason)) from None
     large = len(got) > 1 << 16
     before = _peak(reset=True) if large else 0.0
     start, error = time.process_time(), ""
     strategy = ""
     try:
         strategy = judge(got, helpers).strategy
+    except values.TooMuch:  # what the judge raises for a result that it does not take: output_limit
+        pass
     except BaseException as caught:
         error = f"{type(caught).__name__}: {str(caught)[:200]}"
         where = traceback.extract_tb(caught.__traceback__)[-1]

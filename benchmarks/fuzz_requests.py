@@ -159,8 +159,7 @@ def _asked(draw: random.Random) -> tuple[str, str, Recipe, str]:
         method, path = draw.choice(METHODS), draw.choice(PATHS)
         return method, path, _hostile(draw) if draw.random() < 0.5 else [], f"{method[:9]} {path[:20]}"
     if way == 1:
-        problem = draw.choice(PROBLEMS)
-        body = _json(draw, problem)
+        body = _json(draw, draw.choice(PROBLEMS))
         key = hashlib.sha256(expand(body, MOST_BYTES)).hexdigest()
         return "PUT", f"/v1/problems/{key}", body, "a problem"
     problem: Any = draw.choice((*PROBLEMS, "f" * 64))

@@ -33,13 +33,26 @@ BODIES = (
     "{}",
     '["a","b"]',
 )
-TAGS = ("t", "s", "z", "d", "a", "i", "b", "c", "v", "?", "ln", "tn", "r", "m", "", "nope", "dd", "n", "f", "g")
+TAGS = ("t", "s", "z", "d", "a", "i", "b", "c", "v", "?", "ln", "tn", "r", "m", "", "nope", "dd", "n", "k", "e")
 DATES = (
     '{"v":["date","datetime.date(2024, 2, 30)"]}', '{"v":["datetime","datetime.datetime(1, 1, 1, 0, 0)"]}',
     '{"v":["timedelta","datetime.timedelta(days=-999999999)"]}', '{"v":["time",[]]}', '{"v":"xy"}', '{"v":{}}',
     '{"v":["date","__import__(\'os\').abort()"]}', '{"v":["date"]}', '{"v":[1e999,null]}',
     '{"v":["Decimal","1e999999999"]}',
     '{"v":["Fraction","1/0"]}', '{"v":["Decimal","sNaN"]}', '{"v":["Counter",[]]}',
+)  # fmt: skip
+KINDS = (
+    '{"k":["deque",[1,2]]}', '{"k":["deque",5]}', '{"k":["range",[0,1,2]]}', '{"k":["range",[1e308,"a"]]}',
+    '{"k":["range",[0,0,0]]}', '{"k":["dict_keys",[1,[]]]}', '{"k":["Counter",{"d":[["a",1],["b",[]]]}]}',
+    '{"k":["OrderedDict",{"d":[[1,2]]}]}', '{"k":["defaultdict",{"d":[]},"int"]}', '{"k":["defaultdict",{"d":[]},[]]}',
+    '{"k":["Counter",[]]}', '{"k":["os",{}]}', '{"k":["array",[1]]}', '{"n":["Point",["x","y"],[1,2]]}',
+    '{"n":["class",["__class__"],[1]]}', '{"n":["P",["x","x"],[1]]}', '{"n":[1,2,3]}', '{"e":["Color","RED"]}',
+    '{"e":[[],0]}',
+    '{"a":["int64",[1,2]]}', '{"a":["O",[[1],2]]}', '{"a":["<U1",["a"]]}', '{"a":["float64",[NaN]]}',
+    '{"v":["PosixPath","/../x"]}', '{"v":["Decimal","-NaN"]}', '{"v":["Decimal","1E+1000"]}', '{"v":["Decimal","."]}',
+    '{"v":["Fraction","0x1/0x0"]}', '{"v":["Fraction","0x1/-0x3"]}', '{"v":["datetime","2024-01-01T00:00:00+99:99"]}',
+    '{"v":["timedelta","999999999 0 0"]}', '{"v":["timedelta","1e9"]}', '{"v":["time","24:00"]}',
+    '{"v":["date","9999-12-31"]}',
 )  # fmt: skip
 STRINGS = (
     '""', '"a"', '"\\ud800"', '"\\udfff\\ud800"', '"\\u0000"', '"\\ud83d\\ude00"', '"yes"', '"NaN"', '"\x7f"',
@@ -65,7 +78,7 @@ def value(draw: random.Random, depth: int = 0) -> Recipe:
     if way == 2:
         return [draw.choice(STRINGS)]
     if way == 3:
-        return [draw.choice(DATES)]
+        return [draw.choice((*DATES, *KINDS))]
     if way == 4:
         return [_tag(draw), draw.choice(BODIES), "}"]
     if way == 5:
@@ -192,6 +205,30 @@ VALUE_SHAPES: dict[str, Callable[[int], Recipe]] = {
     "texts in a set": counted('"%d"', 1, '{"s":[', "]}"),
     "array": counted("%d", 1, '{"a":[', "]}"),
     "array of arrays": counted('{"a":[%d]}', 1, '{"a":[', "]}"),
+    "decimals": many(['{"v":["Decimal","1E+1000"]}']),
+    "decimals of 19,000 digits": many(['{"v":["Decimal","', ["7", 19000], '"]}']),
+    "fractions": many(['{"v":["Fraction","0x1/0x3"]}']),
+    "fractions of 19,000 bits": many(['{"v":["Fraction","0x', ["d", 4700], "/0x", ["b", 4699], '"]}']),
+    "a fraction": lambda n: ['{"v":["Fraction","0x', ["f", n // 2], "/0x", ["d", n // 2], '"]}'],
+    "slashes of a fraction": lambda n: ['{"v":["Fraction","', ["1/", n // 2], '1"]}'],
+    "a path": lambda n: ['{"v":["PosixPath","', ["a/", n // 2], '"]}'],
+    "paths": many(['{"v":["PosixPath","a/../b"]}']),
+    "a decimal": lambda n: ['{"v":["Decimal","', ["9", n], '"]}'],
+    "times": many(['{"v":["datetime","2024-01-01T00:00:00"]}']),
+    "deques": many(['{"k":["deque",[]]}']),
+    "counters": many(['{"k":["Counter",{"d":[["a",1]]}]}']),
+    "a range": counted("%d", 1, '{"k":["range",[', "]]}"),
+    "a counter": counted("[%d,1]", 1, '{"k":["Counter",{"d":[', "]}]}"),
+    "a colliding counter": counted("[%d,1]", PRIME, '{"k":["Counter",{"d":[', "]}]}"),
+    "named tuples": many(['{"n":["P",["x"],[1]]}']),
+    "fields of a named tuple": counted('"a%d"', 1, '{"n":["P",[', "],[1]]}"),
+    "members": many(['{"e":["C","R"]}']),
+    "arrays with a type": many(['{"a":["int64",[1]]}']),
+    "an array of arrays with a type": counted("[%d]", 1, '{"a":["int64",[', "]]}"),
+    "colliding decimals": counted('{"v":["Decimal","%d"]}', PRIME, '{"s":[', "]}"),
+    "colliding decimals by 60": counted('{"v":["Decimal","%d"]}', PRIME, '{"s":[', "]}", 60),
+    "colliding fractions by 60": counted('{"v":["Fraction","0x%x/0x1"]}', PRIME, '{"s":[', "]}", 60),
+    "colliding members by 60": counted("%d", PRIME, '{"s":[', "]}", 60),
     "object of many keys": lambda n: ["{", ['"%d":1,', n // 10, 0, 1], '"x":1}'],
 }
 # the whole result, not only the value in it
