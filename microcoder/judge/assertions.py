@@ -202,7 +202,8 @@ class Assertions(Statements):
         if self.side(loop) == THEIRS:
             raise NotSeparable
         values = self.new_name("loop")
-        self.note(assign(values, ast.Call(name("list"), [loop], [])))
+        first = ast.parse(f"list(__import__('itertools').islice(_, {MOST + 1}))", mode="eval").body
+        self.note(assign(values, replaced(first, {"_": loop})))
         count = self.known(ast.Call(name("len"), [name(values)], []))
         self.rounds += count if isinstance(count, int) else MOST + 1
         if self.rounds > MOST or not isinstance(count, int):

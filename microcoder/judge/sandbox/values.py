@@ -264,7 +264,7 @@ def decode(data: Any, depth: int = 0, real: bool = False) -> Any:
             return _decode_array(_short(body[0]), [decode(item, depth + 1, real) for item in body[1]], real)
         if tag == "?":
             return Opaque(_short(body))
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError):
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, ImportError, RecursionError):
         pass
     return Opaque("malformed value")
 
@@ -345,9 +345,7 @@ def _decode_named(name: str, fields: list[str], items: list[Any], real: bool) ->
 
 def _decode_array(dtype: str, items: list[Any], real: bool) -> Any:
     if real:
-        import numpy
-
-        return numpy.array(items, dtype=dtype)
+        return __import__("numpy").array(items, dtype=dtype)  # in a box; where there is none, it is no array
     found = Array(items)
     found.dtype = dtype
     return found
