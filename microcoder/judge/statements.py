@@ -197,8 +197,11 @@ class Statements(Sides):
         """`statement` for the candidate's process, with the values of ours that it needs."""
         for ident in sorted(loaded(statement) & self.meant.keys()):
             self.steps.append(self._handed(assign(ident, self.meant.pop(ident)), tells=True))
-        step = self._handed(statement, not self.clean_statement(statement) if tells is None else tells)
-        self.steps.append(step)
+        tells = not self.clean_statement(statement) if tells is None else tells
+        for part in ast.walk(statement):
+            if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id in self.ours:
+                self.share(part.target.id)
+        self.steps.append(self._handed(statement, tells))
 
     def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
         hand = Hand(self, elements=not tells)

@@ -29,6 +29,8 @@ SCALARS = {str, bool, float, type(None)}
 _DIGITS = b"0123456789"
 _DEEP = "value nested too deeply"
 _DECIMAL = re.compile(r"-?(?:[0-9]*+\.?[0-9]*+)(?:E[+-]?([0-9]++))?|-?(?:Infinity|NaN)")
+_DTYPE = re.compile(r"[<>|=]?[biufcUS][0-9]{1,4}")
+_named: dict[tuple[str, ...], Any] = {}  # classes of named tuples, in a box
 _FACTORIES = {"int": int, "list": list, "dict": dict, "set": set, "str": str, "float": float, "tuple": tuple}
 
 
@@ -337,14 +339,19 @@ def _decode_named(name: str, fields: list[str], items: list[Any], real: bool) ->
     if real:
         import collections
 
-        return collections.namedtuple(_short(name), fields)(*items)
+        key = (_short(name), *map(_short, fields))
+        if key not in _named and (len(_named) >= 50 or len(key) > 100):  # to make a class takes long
+            return tuple(items)
+        if key not in _named:
+            _named[key] = collections.namedtuple(key[0], key[1:])
+        return _named[key](*items)
     found = Named(items)
     found.name, found.fields = _short(name), tuple(map(_short, fields))
     return found
 
 
 def _decode_array(dtype: str, items: list[Any], real: bool) -> Any:
-    if real:
+    if real and _DTYPE.fullmatch(dtype):
         return __import__("numpy").array(items, dtype=dtype)  # in a box; where there is none, it is no array
     found = Array(items)
     found.dtype = dtype
