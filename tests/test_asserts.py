@@ -128,7 +128,7 @@ def test_loops_over_what_is_known_are_written_out() -> None:
     [
         "while True:\n    assert f(1) == 1\n    break",
         "for n in range(1001):\n    assert f(n) == n",
-        "for x in f(1):\n    assert x > 0",
+        "for x in f(1):\n    y = x\n    assert y > 0",
         "import itertools\nfor n in itertools.count():\n    assert f(n) == n\n    if n > 3:\n        break",
         "assert f(1) is f(1)",
         "def run(x, want):\n    assert f(x) == want\n    return x\nrun(1, 2)",

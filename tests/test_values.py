@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from microcoder.judge.checks import natural
 from microcoder.judge.compare.match import show
 from microcoder.judge.sandbox.records import faithful
-from microcoder.judge.sandbox.values import Array, Member, Opaque, TooMuch, answer, decode, encode, natural
+from microcoder.judge.sandbox.values import Array, Member, Opaque, TooMuch, answer, decode, encode
 
 MB4 = 4_100_000
 Point = namedtuple("Point", "x y")

@@ -399,31 +399,3 @@ def _integer(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise TooMuch(f"an integer of {len(text)} digits")
     return int(text)
-
-
-def natural(value: Any) -> Any:
-    """The value as JSON's types have it: decimals and fractions are numbers, a deque is a tuple."""
-    kind = type(value)
-    if kind in SCALARS or kind is int:
-        return value
-    if isinstance(value, dict):
-        return {natural(k): natural(v) for k, v in value.items()}
-    if kind in (list, Array):
-        return kind(map(natural, value))
-    if kind in (tuple, Named, set, frozenset):
-        return (tuple if kind is Named else kind)(map(natural, value))
-    if kind.__name__ in ("deque", "range", "dict_keys"):
-        return tuple(map(natural, value))
-    if kind.__name__ == "Fraction":
-        return value.numerator if value.denominator == 1 else _to_float(value)
-    if kind.__name__ == "Decimal":
-        whole = value.is_finite() and value.adjusted() < 60 and value == int(value)
-        return int(value) if whole else _to_float(value)
-    return value
-
-
-def _to_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
