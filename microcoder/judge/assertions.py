@@ -126,6 +126,8 @@ class Assertions(Statements):
         again = SHARED in sides and THEIRS in sides
         fact = None if is_literal(right) else self.fact(right)[1]
         if fact is not None and (fact.faith == "failed" or '{"?"' in fact.text):  # no plain value to compare with
+            if op in ("is", "is not") and self.clean(left):
+                return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
             return self.rest(test, whole)
         if op in ("is", "is not") and fact is not None and fact.faith == "plain":  # which list it is, not what is in it
             return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
@@ -202,7 +204,8 @@ class Assertions(Statements):
         if self.side(loop) == THEIRS:
             raise NotSeparable
         values = self.new_name("loop")
-        self.note(assign(values, ast.Call(name("list"), [loop], [])))
+        first = ast.parse(f"list(__import__('itertools').islice(_, {MOST + 1}))", mode="eval").body
+        self.note(assign(values, replaced(first, {"_": loop})))
         count = self.known(ast.Call(name("len"), [name(values)], []))
         self.rounds += count if isinstance(count, int) else MOST + 1
         if self.rounds > MOST or not isinstance(count, int):
@@ -251,7 +254,8 @@ class Assertions(Statements):
         for step in steps:
             probe.given |= step.given
         probe.given |= hand.given
-        if op in ("pair", "contains", "lacks") or again or self.looks_at_objects(whole):
+        itself = any(isinstance(part, ast.Name) and part.id not in self.variables for part in getattr(ask, "elts", ()))
+        if op in ("pair", "contains", "lacks") or again or itself or self.looks_at_objects(whole):
             probe.whole = "\n".join([*self.everything, f"assert {text}"])
         if loaded(asked) & self.variables and any(isinstance(n, ast.Call) for n in ast.walk(asked)):
             # it may have changed what a later assert looks at

@@ -170,10 +170,18 @@ class Reader(Assertions):
         before = {key: value if key in ("facts", "asked") else copy.copy(value) for key, value in self.__dict__.items()}
         try:
             match statement:
-                case ast.For(target, loop, body, []) if not _jumps(statement):
+                case ast.For(target, loop, body, []) if not _jumps(statement) and self.side(loop) != THEIRS:
                     for value in self.rounds_of(loop):
                         self.note(ast.Assign([target], value, lineno=0))
                         self.read(body)
+                    return
+                case ast.For(target, loop, body, []) if all(isinstance(part, ast.Assert) for part in body):
+                    tests = [part.test for part in body if isinstance(part, ast.Assert)]
+                    every = ast.GeneratorExp(
+                        tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests),
+                        [ast.comprehension(target, loop, [], 0)],
+                    )
+                    self.out += self.assertion(ast.Call(name("all"), [every], []))
                     return
                 case ast.If(test, body, orelse) if self.side(test) == OURS:
                     holds = self.known(ast.Call(name("bool"), [test], []))

@@ -118,10 +118,38 @@ def _function(
         changed = answer_is == "argument" or (answer_is == "either" and answer["r"] is None)
         got = answer["m"] if changed and "m" in answer else answer["r"]
         if problem.compare.checker:
-            return helpers.check(given, values.natural(got), expected)
+            return helpers.check(given, natural(got), expected)
         return compare_value(got, expected, policy, problem.compare, from_json=True)
 
     return Check(data, judge)
+
+
+def natural(value: Any) -> Any:
+    """The value as JSON's types have it: decimals and fractions are numbers, a deque is a tuple."""
+    kind = type(value)
+    if kind in values.SCALARS or kind is int:
+        return value
+    if isinstance(value, dict):
+        return {natural(k): natural(v) for k, v in value.items()}
+    if kind in (list, values.Array):
+        return kind(map(natural, value))
+    if kind in (tuple, values.Named, set, frozenset):
+        return (tuple if kind is values.Named else kind)(map(natural, value))
+    if kind.__name__ in ("deque", "range", "dict_keys"):
+        return tuple(map(natural, value))
+    if kind.__name__ == "Fraction":
+        return value.numerator if value.denominator == 1 else _to_float(value)
+    if kind.__name__ == "Decimal":
+        whole = value.is_finite() and value.adjusted() < 60 and value == int(value)
+        return int(value) if whole else _to_float(value)
+    return value
+
+
+def _to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
 
 
 def _assertion(probe: Probe, policy: str, rules: Compare, helpers: Helpers) -> Check:

@@ -197,11 +197,14 @@ class Statements(Sides):
         """`statement` for the candidate's process, with the values of ours that it needs."""
         for ident in sorted(loaded(statement) & self.meant.keys()):
             self.steps.append(self._handed(assign(ident, self.meant.pop(ident)), tells=True))
-        step = self._handed(statement, not self.clean_statement(statement) if tells is None else tells)
-        self.steps.append(step)
+        tells = not self.clean_statement(statement) if tells is None else tells
+        for part in ast.walk(statement):
+            if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id in self.ours:
+                self.share(part.target.id)
+        self.steps.append(self._handed(statement, tells))
 
     def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
-        hand = Hand(self)
+        hand = Hand(self, elements=not tells)
         done = hand.visit(copy.deepcopy(statement))
         assert isinstance(done, ast.stmt)
         stores = False
@@ -287,8 +290,9 @@ def _changed(statement: ast.stmt) -> set[str]:
 class Hand(ast.NodeTransformer):
     """Puts names of given values in the place of what is ours."""
 
-    def __init__(self, statements: Statements) -> None:
+    def __init__(self, statements: Statements, elements: bool = True) -> None:
         self.all = statements
+        self.elements = elements  # of what a loop goes through these are handed over, not all that it comes from
         self.own: set[str] = set()  # variables of comprehensions and functions
         self.given: dict[str, str] = {}
         self.only_names = False
@@ -301,8 +305,8 @@ class Hand(ast.NodeTransformer):
         elif isinstance(node, ast.stmt) and hasattr(node, "body"):  # what it does is done there, or not at all
             self.only_names = True
             self.own |= local(node) - self.all.ours - self.all.shared
-        if isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
-            if not is_literal(node.iter) and not loaded(node.iter) & self.own:  # its elements, not all of a dict
+        if self.elements and isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
+            if not is_literal(node.iter) and not loaded(node.iter) & self.own:
                 node.iter = ast.Call(name("list"), [node.iter], [])
                 self.loops.add(id(node.iter))
         done = self._visit(node)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...judge.checks import Check, Helpers
+from ...judge.checks import Check, Helpers, natural
 from ...judge.compare import Match, compare_text, compare_value
 from ...judge.examine import Examiner, Settings
 from ...judge.sandbox import values
@@ -78,7 +78,7 @@ class Recorder(Examiner):
         except values.TooMuch:
             return None
         found = [a["m"] if a["r"] is None and "m" in a else a["r"] for a in answers]  # it may change its argument
-        found = [values.natural(value) for value in found]
+        found = [natural(value) for value in found]
         return None if any(isinstance(value, values.Opaque) for value in found) else found
 
     def _checks(self, problem: Problem, helpers: Helpers) -> tuple[list[Check], list[Check]]:

@@ -29,6 +29,8 @@ SCALARS = {str, bool, float, type(None)}
 _DIGITS = b"0123456789"
 _DEEP = "value nested too deeply"
 _DECIMAL = re.compile(r"-?(?:[0-9]*+\.?[0-9]*+)(?:E[+-]?([0-9]++))?|-?(?:Infinity|NaN)")
+_DTYPE = re.compile(r"[<>|=]?[biufcUS][0-9]{1,4}")
+_named: dict[tuple[str, ...], Any] = {}  # classes of named tuples, in a box
 _FACTORIES = {"int": int, "list": list, "dict": dict, "set": set, "str": str, "float": float, "tuple": tuple}
 
 
@@ -264,7 +266,7 @@ def decode(data: Any, depth: int = 0, real: bool = False) -> Any:
             return _decode_array(_short(body[0]), [decode(item, depth + 1, real) for item in body[1]], real)
         if tag == "?":
             return Opaque(_short(body))
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError):
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, ImportError, RecursionError):
         pass
     return Opaque("malformed value")
 
@@ -337,17 +339,20 @@ def _decode_named(name: str, fields: list[str], items: list[Any], real: bool) ->
     if real:
         import collections
 
-        return collections.namedtuple(_short(name), fields)(*items)
+        key = (_short(name), *map(_short, fields))
+        if key not in _named and (len(_named) >= 50 or len(key) > 100):  # to make a class takes long
+            return tuple(items)
+        if key not in _named:
+            _named[key] = collections.namedtuple(key[0], key[1:])
+        return _named[key](*items)
     found = Named(items)
     found.name, found.fields = _short(name), tuple(map(_short, fields))
     return found
 
 
 def _decode_array(dtype: str, items: list[Any], real: bool) -> Any:
-    if real:
-        import numpy
-
-        return numpy.array(items, dtype=dtype)
+    if real and _DTYPE.fullmatch(dtype):
+        return __import__("numpy").array(items, dtype=dtype)  # in a box; where there is none, it is no array
     found = Array(items)
     found.dtype = dtype
     return found
@@ -394,31 +399,3 @@ def _integer(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise TooMuch(f"an integer of {len(text)} digits")
     return int(text)
-
-
-def natural(value: Any) -> Any:
-    """The value as JSON's types have it: decimals and fractions are numbers, a deque is a tuple."""
-    kind = type(value)
-    if kind in SCALARS or kind is int:
-        return value
-    if isinstance(value, dict):
-        return {natural(k): natural(v) for k, v in value.items()}
-    if kind in (list, Array):
-        return kind(map(natural, value))
-    if kind in (tuple, Named, set, frozenset):
-        return (tuple if kind is Named else kind)(map(natural, value))
-    if kind.__name__ in ("deque", "range", "dict_keys"):
-        return tuple(map(natural, value))
-    if kind.__name__ == "Fraction":
-        return value.numerator if value.denominator == 1 else _to_float(value)
-    if kind.__name__ == "Decimal":
-        whole = value.is_finite() and value.adjusted() < 60 and value == int(value)
-        return int(value) if whole else _to_float(value)
-    return value
-
-
-def _to_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
