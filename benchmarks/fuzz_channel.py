@@ -290,8 +290,8 @@ class Cell:
 
     def run(self, case: Case) -> dict[str, Any]:
         """What became of it. A hang or a crash ends the cell; the next case has a new one."""
-        self.pipe.send(case)
         try:
+            self.pipe.send(case)
             before = _cpu(self.process.pid)
             while not self.pipe.poll(1.0):
                 if _cpu(self.process.pid) - before > HANGS_S:

@@ -57,11 +57,13 @@ def lenient_value(got: Any, expected: Any, from_json: bool) -> str:
 
 
 def _parts(value: Any, enough: float = math.inf) -> int:
-    """How many values there are in a value, itself included; counting ends where it is more than `enough`."""
+    """At least how many letters a value has when it is written; counting ends where it is more than `enough`."""
     found, stack = 0, [value]
     while stack and found <= enough:
         item = stack.pop()
         found += 1
+        if isinstance(item, int):
+            found += item.bit_length() >> 2
         if isinstance(item, dict):
             stack += [*item, *item.values()]
         elif isinstance(item, (list, tuple, set, frozenset)):

@@ -18,7 +18,8 @@ from typing import Any
 
 MAX_DEPTH = 150  # of nesting; deeper results are reported as opaque
 MAX_LAZY = 1_000_000  # elements taken from a range or a deque
-MAX_EQUAL_HASHES = 64  # in one set or dict: beyond, building it is quadratic
+MAX_EQUAL_HASHES = 32  # in one set or dict: beyond, building it is quadratic
+MAX_PARTS = 1_000_000  # lists, and tags twice: 4 MB can hold more, which take seconds to build and to compare
 MAX_DIGITS = 1300  # of an integer written in decimal; larger ones come in hexadecimal, which is linear
 MAX_EXPONENT = 1000  # of a Decimal: as an integer it has so many digits, however short it is here
 MAX_DECIMAL = 20_000  # digits of one
@@ -372,17 +373,34 @@ def _hashable(keys: list[Any]) -> list[Any]:
 
 def answer(output: bytes) -> dict[str, Any]:
     """The values that a test process left: "r", and perhaps "m". Anything can stand there; only TooMuch is raised."""
-    try:
-        found = json.loads(output, parse_int=_integer if _long_number(output) else None)
+    try:  # as text: bytes may be UTF-16, in which long numbers look otherwise
+        found = json.loads(output.decode(), parse_int=_integer if _long_number(output) else None)
     except RecursionError:
         raise TooMuch(_DEEP) from None
     except ValueError:
         found = None
     if not isinstance(found, dict) or "r" not in found:
         return {"r": Opaque("no value")}
+    if output.count(b"{") + output.count(b"[") > MAX_PARTS:
+        _count(found)
     if output.count(b"{") == 1:  # no tag anywhere: plain JSON is its own value
         return found
     return {key: decode(value) for key, value in found.items()}
+
+
+def _count(found: Any) -> None:
+    """Whether there are too many lists and tags; brackets in texts are neither."""
+    parts, stack = 0, [found]
+    while stack and parts <= MAX_PARTS:
+        item = stack.pop()
+        if isinstance(item, dict):
+            parts += 2
+            stack += item.values()
+        elif isinstance(item, list):
+            parts += 1
+            stack += item
+    if parts > MAX_PARTS:
+        raise TooMuch("a value of too many parts")
 
 
 def _long_number(output: bytes) -> bool:
