@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from microcoder import Judge, Problem, Test
 from microcoder.judge.asserts import Probe, probes
 from microcoder.judge.sandbox.records import RECORDS, recorder
 from microcoder.schema import SchemaError
@@ -181,6 +182,19 @@ def test_plain_python_accepts_the_right_asserts(case: dict[str, Any]) -> None:
             exec(compile(source, "<asserts>", "exec", dont_inherit=True), scope)
         if "def test_zero" in text:
             scope["test_zero"]()
+
+
+def test_asserts_and_tests_may_hold_long_integers() -> None:
+    digits = "7" * 5000
+    code = "def f(x=0): return 7 * (10 ** 5000 - 1) // 9"
+    asserted = Problem("a", "assert", entry_point="f", asserts=[f"assert f() == {digits}", f"assert f({digits}) > 5"])
+    tested = Problem("b", "function", entry_point="f", tests=[Test("[]", digits)])
+    too_long = Problem("c", "function", entry_point="f", tests=[Test("[]", "7" * 200_001)])
+    with Judge(workers=1) as judge:
+        assert judge.check(asserted, code=code).accepted
+        assert judge.check(tested, code=code).accepted
+        refused = judge.check(too_long, code=code)
+    assert refused.verdict == "internal_error" and "integer of over 200,000 digits" in refused.message
 
 
 def test_the_table_of_right_asserts_is_large() -> None:

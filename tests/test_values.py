@@ -94,7 +94,9 @@ def tagged(body: Any) -> bytes:
 
 
 def colliding(count: int, same: int, length: int) -> bytes:
-    return tagged({"s": [{"t": [0] * same + [-1 - (n >> k & 1) for k in range(length)]} for n in range(count)]})
+    return tagged(
+        {"s": [{"t": [0] * same + [-1 - (n >> k & 1) for k in reversed(range(length))]} for n in range(count)]}
+    )
 
 
 def fractions(count: int) -> bytes:

@@ -50,10 +50,11 @@ def checks(problem: Problem, policy: str, helpers: Helpers) -> list[Check]:
     if problem.kind == "function":
         return _functions(problem, policy)
     try:
-        found = probes(problem.asserts, problem.entry_point, problem.setup, helpers.evaluate)
-        if not found:
-            raise SchemaError("the asserts test nothing")
-        return [_assertion(probe, policy, rules, helpers) for probe in found]
+        with _many_digits():
+            found = probes(problem.asserts, problem.entry_point, problem.setup, helpers.evaluate)
+            if not found:
+                raise SchemaError(f"problem {problem.id!r}: the asserts test nothing")
+            return [_assertion(probe, policy, rules, helpers) for probe in found]
     except SyntaxError as error:
         raise SchemaError(f"problem {problem.id!r}: an assert is no Python: {error}") from None
     except values.TooMuch as error:
@@ -185,8 +186,7 @@ def _assertion(probe: Probe, policy: str, rules: Compare, helpers: Helpers) -> C
 def _expected(probe: Probe, helpers: Helpers) -> Any:
     if probe.fact is not None:
         return values.decode(json.loads(probe.fact.text)) if probe.fact.text else values.Opaque("a value that fails")
-    with _many_digits():
-        return ast.literal_eval(probe.expected)
+    return ast.literal_eval(probe.expected)
 
 
 def _number(text: str, probe: Probe, helpers: Helpers) -> Any:
