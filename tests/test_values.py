@@ -127,7 +127,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], bool]] = {  # name: (the result, w
     "a long fraction": (lambda: tagged({"v": ["Fraction", "f" * MB4 + "/3"]}), True),
     "many fractions": (lambda: fractions(400), False),
     "many colliding tuples": (lambda: colliding(999, 0, 900), True),
-    "a few colliding tuples that begin alike": (lambda: colliding(64, 20_000, 6), False),
+    "a few colliding tuples that begin alike": (lambda: colliding(32, 20_000, 6), False),
     "colliding integers": (lambda: tagged({"s": [n * (2**61 - 1) for n in range(150_000)]}), True),
     "colliding keys": (lambda: tagged({"d": [[n * (2**61 - 1), 0] for n in range(150_000)]}), True),
     "integers with many zeros": (lambda: tagged({"s": [n << 40 for n in range(200_000)]}), False),
