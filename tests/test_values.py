@@ -64,7 +64,6 @@ def test_what_has_no_plain_value_is_named() -> None:
         (object(), ""), ([object()], ""), (Point(1, 2), ""), (len, ""), ([[1]] * 2, ""), (bytearray(b"a"), ""),
         (Colour.RED, ""),
     ],
-    ids=repr,
 )  # fmt: skip
 def test_only_what_comes_back_the_same_is_handed_over(value: Any, faith: str) -> None:
     assert faithful(value) == faith
