@@ -10,10 +10,8 @@ import builtins
 import fcntl
 import gc
 import json
-import math
 import os
 import resource
-import select
 import signal
 import sys
 import time
@@ -21,7 +19,7 @@ import types
 from _socket import socket, socketpair
 from typing import Any, NamedTuple
 
-from . import kernel, landlock, program, root, seccomp, sweep, wire
+from . import kernel, landlock, program, root, seccomp, sweep, watch, wire
 
 ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
 OPEN_FILES = 128  # each can be a socket with a buffer that no limit counts
@@ -222,12 +220,12 @@ class Box:
         files = self.files()
         wait = limit
         self.seen = 0
-        while not _over(pid, fd, min(wait, WATCH_SECONDS)):
-            cpu = limit - (_cpu(pid) - used)
+        while not watch.over(pid, fd, min(wait, WATCH_SECONDS)):
+            cpu = limit - (watch.cpu(pid) - used)
             idle = sleep - (time.monotonic() - start)
             if idle <= 0:  # time spent waiting for a core is the host's doing, not the program's
-                idle += _run_queue_delay(pid)
-            self.seen = max(self.seen, _resident(pid))
+                idle += watch.run_queue_delay(pid)
+            self.seen = max(self.seen, watch.resident(pid))
             if cpu <= 0 or idle <= 0 or self.seen > most or self.files() - files > MOST_FILES:
                 os.kill(pid, signal.SIGKILL)
                 return cpu > 0 and idle <= 0
@@ -324,7 +322,7 @@ class _Runner:
 
     def run(self) -> tuple[int, float, int, float, bool]:
         """Wait status, CPU seconds, peak KiB, wall seconds, overdue."""
-        start, before = time.monotonic(), _cpu(self.pid)
+        start, before = time.monotonic(), watch.cpu(self.pid)
         if self.tests:
             os.kill(self.pid, signal.SIGCONT)
         self.tests += 1
@@ -337,7 +335,7 @@ class _Runner:
             pass
         if said == b"d":
             os.kill(self.pid, signal.SIGSTOP)  # whatever it says, it does no more until the next test
-            return 0, _cpu(self.pid) - before, _peak(self.pid), time.monotonic() - start, False
+            return 0, watch.cpu(self.pid) - before, watch.peak(self.pid), time.monotonic() - start, False
         self.ended = True
         self.sock.close()
         os.kill(self.pid, signal.SIGKILL)  # or it would be waited for, if all it did was to close its socket
@@ -366,55 +364,3 @@ def _limit(which: int, value: int) -> None:
     if now != resource.RLIM_INFINITY:
         value = min(value, now)
     resource.setrlimit(which, (value, value))
-
-
-def _over(pid: int, fd: int, seconds: float) -> bool:
-    """Wait for at most so long until `fd` is readable, or, without one, until the child has ended."""
-    if fd >= 0:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        return bool(poll.poll(math.ceil(max(seconds, 0.01) * 1000)))
-    end = time.monotonic() + seconds
-    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.002)
-    return True
-
-
-def _cpu(pid: int) -> float:
-    """CPU seconds of a child so far, all its threads together."""
-    try:
-        return time.clock_gettime((~pid << 3) | 2)  # the number that clock_getcpuclockid would give
-    except OSError:  # not on this system; what wait4 reports in the end still decides
-        return 0.0
-
-
-def _resident(pid: int) -> int:
-    """Resident KiB of a process at this moment."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
-            return int(file.read().split()[1]) * resource.getpagesize() >> 10
-    except (OSError, IndexError):
-        return 0
-
-
-def _peak(pid: int) -> int:
-    """Peak resident KiB of a process that is still there."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return 0
-
-
-def _run_queue_delay(pid: int) -> float:
-    """Seconds that the busiest-waiting thread of a process stood in line for a core."""
-    longest = 0
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
-                longest = max(longest, int(file.read().split()[1]))
-    except (OSError, IndexError, ValueError):
-        pass
-    return longest / 1e9
