@@ -57,7 +57,8 @@ def ran(language: str, outcome: Ran) -> dict[str, Any]:
     else:
         error = outcome.status != "ok"
         stderr = outcome.stderr or (outcome.message if error else "")
-        code = outcome.exit_code or (1 if error else 0)  # a limit is a failure, whatever the program thought
+        limit = outcome.status in ("memory_limit", "output_limit")  # a failure, whatever the program thought
+        code = 1 if limit else outcome.exit_code or int(error)
         result = _command("Finished", outcome.wall_s, code, outcome.stdout, stderr)
     compiled = _command("Finished", 0.0, 0, "", "") if language == "cpp" else None
     return _response("Success" if outcome.status == "ok" else "Failed", result, compiled)
