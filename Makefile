@@ -8,7 +8,7 @@ JOBS   ?= 2
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-kernels test-browser verl test-verl check demo clean
+.PHONY: help setup test test-user test-kernels test-browser verl test-verl check demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/test_cli.py -k resume" for some
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user in both sandbox layers; needs root
+	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/test_judge_attacks.py -k ordinary_user
 
 test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'

@@ -383,6 +383,7 @@ def test_there_are_enough_attacks_and_none_expects_to_be_accepted() -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the table runs as this user, who is not root, already")
+@pytest.mark.skipif("MICROCODER_ATTACK_USER" not in os.environ, reason="takes minutes: make test-user")
 def test_the_table_holds_for_an_ordinary_user() -> None:
     python = interpreter_for_nobody()
     if python is None:
