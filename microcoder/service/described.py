@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -28,6 +29,7 @@ STATUSES = {
 }
 
 
+@functools.cache
 def schemas() -> dict[str, Schema]:
     """The components."""
     found: dict[str, Schema] = {}
