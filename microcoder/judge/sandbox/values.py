@@ -19,7 +19,8 @@ from typing import Any
 MAX_DEPTH = 150  # of nesting; deeper results are reported as opaque
 MAX_LAZY = 1_000_000  # elements taken from a range or a deque
 MAX_EQUAL_HASHES = 32  # in one set or dict: beyond, building it is quadratic
-MAX_PARTS = 1_000_000  # lists, and tags twice: 4 MB can hold more, which take seconds to build and to compare
+MAX_PARTS = 1_000_000  # lists, and tags eight times: 4 MB can hold more, which take seconds to build and to compare
+TAG_PARTS = 8
 MAX_DIGITS = 1300  # of an integer written in decimal; larger ones come in hexadecimal, which is linear
 MAX_EXPONENT = 1000  # of a Decimal: as an integer it has so many digits, however short it is here
 MAX_DECIMAL = 20_000  # digits of one
@@ -381,7 +382,7 @@ def answer(output: bytes) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict) or "r" not in found:
         return {"r": Opaque("no value")}
-    if output.count(b"{") + output.count(b"[") > MAX_PARTS:
+    if output.count(b"{") * TAG_PARTS + output.count(b"[") > MAX_PARTS:
         _count(found)
     if output.count(b"{") == 1:  # no tag anywhere: plain JSON is its own value
         return found
@@ -394,7 +395,7 @@ def _count(found: Any) -> None:
     while stack and parts <= MAX_PARTS:
         item = stack.pop()
         if isinstance(item, dict):
-            parts += 2
+            parts += TAG_PARTS
             stack += item.values()
         elif isinstance(item, list):
             parts += 1
