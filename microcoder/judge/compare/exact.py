@@ -10,11 +10,14 @@ fails on most arrays too (their truth value is an error), but asks an object's o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from .match import Match, differ, shorten
 from .values import walk
+
+_BLOCK = 1 << 16
 
 
 def exact_text(got: bytes, expected: bytes) -> Match:
@@ -26,9 +29,8 @@ def exact_text(got: bytes, expected: bytes) -> Match:
         return differ(f"{counts[0]} lines, expected {counts[1]}")
     strategy = "exact_lines"
     if g != e:
-        for number, (a, b) in enumerate(zip(g.split("\n"), e.split("\n"), strict=True), start=1):
-            a, b = a.strip(), b.strip()
-            if a != b:
+        for number, (a, b) in enumerate(zip(_lines(g), _lines(e), strict=True), start=1):
+            if a != b and (a := a.strip()) != (b := b.strip()):
                 if not _same_decimals(a, b):
                     return differ(f"line {number}: got {_shorten(a)}, expected {_shorten(b)}")
                 strategy = "exact_decimals"
@@ -44,6 +46,15 @@ def exact_value(got: Any, expected: Any) -> Match:
 
 def _stripped(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape").strip()
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines, split block by block: 16 MB of them at once take more than a gigabyte."""
+    start = 0
+    while (end := text.find("\n", start + _BLOCK)) >= 0:
+        yield from text[start:end].split("\n")
+        start = end + 1
+    yield from text[start:].split("\n")
 
 
 def _same_decimals(got: str, expected: str) -> bool:

@@ -19,7 +19,7 @@ DEFAULT_TOLERANCE = 1e-6
 
 # Plain decimal syntax. Leading zeros, underscores, hexadecimal, nan and inf are not numbers: "007" is a string.
 _DECIMAL = re.compile(rb"([+-]?)(?:(0|[1-9][0-9]*+)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
-_POINTS = re.compile(rb"(?:-?(?:0|[1-9][0-9]{0,30}+)\.[0-9]{1,30}+ ?+)++")
+_POINTS = re.compile(rb"(?:-?(?:0|[1-9][0-9]{0,30}+)\.[0-9]{1,30}+(?: |\Z))++")
 _LONG = 64  # characters; a longer token is cut to its leading digits before it becomes a float
 _NOISE = 4.5e-16  # two units in the last place: 0.5 and 0.500001 lie within 1e-6 in decimal, but not quite in binary
 
