@@ -22,15 +22,15 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/test_cli.py -k resume" for some
+test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user in both sandbox layers; needs root
-	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/test_judge_attacks.py -k ordinary_user
+	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/judge/test_attacks.py -k ordinary_user
 
 test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
-	$(BIN)/python -m pytest tests/test_rollout_kernels.py
+	$(BIN)/python -m pytest tests/sampling/test_kernels.py
 
 test-browser: $(STAMP)  ## the pages of `microcoder view` in a real browser: CHROMIUM=... where it is not on the PATH
 	@test -n "$(CHROMIUM)" || { echo 'no chromium was found: apt install chromium, or make test-browser CHROMIUM=/path/to/it' >&2; exit 1; }

@@ -17,14 +17,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from microcoder.bench.asking import conditions
-from microcoder.bench.folder import Folder
-from microcoder.bench.local import LocalModel
-from microcoder.bench.running import run
-from microcoder.bench.suites import load_suite
 from microcoder.config import load
+from microcoder.evaluation.asking import conditions
+from microcoder.evaluation.folder import Folder
+from microcoder.evaluation.local import LocalModel
+from microcoder.evaluation.running import run
+from microcoder.evaluation.suites import load_suite
 from microcoder.prompts import messages
-from microcoder.rollout import Sampling, encode
+from microcoder.sampling import Sampling, encode
 
 
 def main() -> int:

@@ -33,7 +33,7 @@ from faults_bench import Bench
 from faults_draw import HALVES, read
 from faults_run import Kind, Runs
 
-from microcoder.intervals import wilson
+from microcoder.stats import wilson
 
 PARTS = (
     faults_rows, faults_repair, faults_statement, faults_tests, faults_format, faults_twins, faults_programs,

@@ -8,8 +8,8 @@ them, and programs made of hostile acts through the real sandbox, in every layer
 http: a `microcoder serve` of its own, hostile connections, and one honest client that measures how it fares.
 
 A finding is a stall, an exception, an `internal_error`, a wrong verdict or growth. Each is looked for again, made as
-small as it can be, and written to the corpus folder as a case that tests/test_fuzz.py replays. Exits with 1 if there
-is one. It ends by itself, and on Ctrl-C, and leaves no process behind.
+small as it can be, and written to the corpus folder as a case that tests/judge/test_fuzz.py replays. Exits with 1
+if there is one. It ends by itself, and on Ctrl-C, and leaves no process behind.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ from mbpp_results import TIME_LIMIT_S, UNTRAINED, accuracies, score_file, score_
 
 from microcoder import Judge, Problem
 from microcoder.config import Config, usable_cores
-from microcoder.engines.collect import Response, respond
-from microcoder.engines.evaluate import evaluation
-from microcoder.engines.loading import load_model
-from microcoder.engines.training import quiet
 from microcoder.files import read_problems
 from microcoder.models import resolve
 from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.prompts import messages
-from microcoder.rollout import Sampling, encode, sampler_for
-from microcoder.run.disk import write_whole
+from microcoder.runs.disk import write_whole
+from microcoder.sampling import Sampling, encode, sampler_for
+from microcoder.training.collect import Response, respond
+from microcoder.training.evaluate import evaluation
+from microcoder.training.loading import load_model
+from microcoder.training.training import quiet
 
 LIMIT, LIMITS = 192, {"humaneval": 256}  # tokens in a response: of any set, of this one
 LONG = 512  # tokens: longer prompts (four of test's) have a sampler of their own, or they would size everybody's cache

@@ -12,8 +12,8 @@ from mbpp_results import Trained
 from mbpp_train import ARMS
 from numpy.typing import NDArray
 
-from microcoder.run.plot import STYLE
-from microcoder.run.series import series, smooth
+from microcoder.runs.plot import STYLE
+from microcoder.runs.series import series, smooth
 
 HUES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C", "#000000")
 COLOURS = dict(zip(ARMS, HUES, strict=True))  # an arm keeps its colour, whichever others there are

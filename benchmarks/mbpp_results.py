@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microcoder.config import Config, load
-from microcoder.run import read_metrics
+from microcoder.runs import read_metrics
 
 UNTRAINED = "untrained"
 TRIES = 4  # accuracy is the mean of so many

@@ -16,14 +16,14 @@ from math import comb
 from pathlib import Path
 
 from microcoder.config import load
-from microcoder.engines.collect import respond
-from microcoder.engines.loading import load_model
-from microcoder.engines.problems import load_problems, with_prompts
-from microcoder.engines.training import quiet
-from microcoder.judges import open_judge
+from microcoder.judge.remote import open_judge
 from microcoder.models import resolve
 from microcoder.models.loading import end_tokens, load_tokenizer
-from microcoder.rollout import Sampler, Sampling
+from microcoder.sampling import Sampler, Sampling
+from microcoder.training.collect import respond
+from microcoder.training.loading import load_model
+from microcoder.training.problems import load_problems, with_prompts
+from microcoder.training.training import quiet
 
 
 def main() -> None:

@@ -20,12 +20,12 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from microcoder.config import load
-from microcoder.engines.loading import load_model
-from microcoder.engines.problems import load_problems, with_prompts
-from microcoder.engines.training import quiet, versions
 from microcoder.models import ModelSource, resolve
 from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.schema import Problem
+from microcoder.training.loading import load_model
+from microcoder.training.problems import load_problems, with_prompts
+from microcoder.training.training import quiet, versions
 
 
 class Broken(Exception):

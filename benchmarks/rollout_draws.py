@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from rollout_bench import Bench, table
 
-from microcoder.rollout import GraphSampler, Sampling
+from microcoder.sampling import GraphSampler, Sampling
 
 SETTINGS = (
     {"temperature": 1.0},

@@ -17,7 +17,7 @@ import torch
 from rollout_bench import Bench, table
 from torch.nn.utils.rnn import pad_sequence
 
-from microcoder.rollout import Completion, GraphSampler, Sampling
+from microcoder.sampling import Completion, GraphSampler, Sampling
 
 TEMPERATURES = (1.0, 0.6)
 ROWS = 32  # in one forward pass

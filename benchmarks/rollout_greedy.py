@@ -13,7 +13,7 @@ import torch
 from rollout_bench import Bench, table
 from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, Qwen2Config, Qwen3Config
 
-from microcoder.rollout import GraphSampler, Sampling
+from microcoder.sampling import GraphSampler, Sampling
 
 PROMPTS, LIMIT, SLOTS, TIED = 16, 64, 8, 1e-4
 SIZES = {

@@ -13,7 +13,7 @@ from typing import Any
 
 from rollout_bench import Bench, table
 
-from microcoder.rollout import GraphSampler, Sampling
+from microcoder.sampling import GraphSampler, Sampling
 
 ENDS = 80  # one token id in so many ends a response of a random model
 TARGET = 0.10

@@ -28,7 +28,7 @@ import torch
 from rollout_bench import Bench, table
 from transformers import GenerationConfig
 
-from microcoder.rollout import GraphSampler, Sampler, Sampling
+from microcoder.sampling import GraphSampler, Sampler, Sampling
 
 NAMES = ("generate", "generate, static cache", "transformers sampler", "graph sampler")
 SHORT = 32  # tokens of the call that is profiled
@@ -37,9 +37,9 @@ SHORT = 32  # tokens of the call that is profiled
 COLD = """
 import sys, time, torch
 from microcoder.config import load
-from microcoder.engines.loading import load_model
+from microcoder.training.loading import load_model
 from microcoder.models import ModelSource
-from microcoder.rollout import GraphSampler, Sampling
+from microcoder.sampling import GraphSampler, Sampling
 model = load_model(load(None, []), ModelSource(sys.argv[1], sys.argv[1])).cuda().eval()
 torch.cuda.synchronize()
 started = time.perf_counter()

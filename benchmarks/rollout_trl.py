@@ -13,9 +13,9 @@ from trl import GRPOConfig, GRPOTrainer
 
 from microcoder import Judge, Problem, Solution
 from microcoder.config import load
-from microcoder.engines.loading import load_model
 from microcoder.prompts import messages, prompt
 from microcoder.schema import ACCEPTED
+from microcoder.training.loading import load_model
 
 TEMPERATURE, LR = 0.8, 1e-6
 

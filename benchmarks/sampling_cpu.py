@@ -20,15 +20,15 @@ from typing import Any
 
 import torch
 
-from microcoder.bench.layout import Table, aligned, counted
 from microcoder.config import load
-from microcoder.engines.loading import load_model
-from microcoder.engines.problems import load_problems, with_prompts
-from microcoder.engines.training import quiet
+from microcoder.evaluation.layout import Table, aligned, counted
 from microcoder.models import resolve
 from microcoder.models.loading import end_tokens, load_tokenizer
-from microcoder.rollout import Sampler, Sampling
-from microcoder.rollout import transformers as sampling_module
+from microcoder.sampling import Sampler, Sampling
+from microcoder.sampling import transformers as sampling_module
+from microcoder.training.loading import load_model
+from microcoder.training.problems import load_problems, with_prompts
+from microcoder.training.training import quiet
 
 SHAPES = {"a step, 8 x 8": (8, 8, 1.0, 128), "an evaluation, 60 x 4": (60, 4, 0.6, 160)}  # problems, samples, T, limit
 

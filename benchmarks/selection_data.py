@@ -22,7 +22,7 @@ from microcoder.data.difficulty.measure import pass_rates
 from microcoder.data.parts import kept_parts, read_records
 from microcoder.data.record import Record
 from microcoder.files import read_problems, write_problems
-from microcoder.run.disk import write_whole
+from microcoder.runs.disk import write_whole
 from microcoder.starter import problems
 
 ARMS = {  # nothing is easy for nano (success above 0.8), so the medium band is the easiest that there is

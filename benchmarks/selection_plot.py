@@ -13,8 +13,8 @@ from mbpp_stats import Scores
 from selection_data import ARMS
 from selection_results import Arm
 
-from microcoder.run.plot import BLUE, GREY, RED, STYLE
-from microcoder.run.series import smooth
+from microcoder.runs.plot import BLUE, GREY, RED, STYLE
+from microcoder.runs.series import smooth
 
 COLOURS = dict(zip(ARMS, (RED, GREY, BLUE), strict=True))
 TITLES = (

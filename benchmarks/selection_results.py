@@ -12,7 +12,7 @@ import numpy as np
 from mbpp_results import accuracies
 from mbpp_stats import Scores
 
-from microcoder.run import checkpoints, read_metrics
+from microcoder.runs import checkpoints, read_metrics
 
 
 @dataclass(frozen=True)

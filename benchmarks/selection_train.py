@@ -19,17 +19,17 @@ from selection_results import finished, score_file
 
 from microcoder import Judge, Problem
 from microcoder.config import Config
-from microcoder.engines.collect import respond
-from microcoder.engines.evaluate import evaluation
-from microcoder.engines.loading import load_model
-from microcoder.engines.training import quiet
 from microcoder.files import read_problems
 from microcoder.models import resolve
 from microcoder.models.loading import end_tokens, load_tokenizer
 from microcoder.prompts import messages
-from microcoder.rollout import Sampler, Sampling, encode
-from microcoder.run import checkpoints
-from microcoder.run.disk import write_whole
+from microcoder.runs import checkpoints
+from microcoder.runs.disk import write_whole
+from microcoder.sampling import Sampler, Sampling, encode
+from microcoder.training.collect import respond
+from microcoder.training.evaluate import evaluation
+from microcoder.training.loading import load_model
+from microcoder.training.training import quiet
 
 COMMON = [  # the rest is the demo's
     "train.train_batch_size=8",

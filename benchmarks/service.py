@@ -29,7 +29,7 @@ import psutil  # type: ignore[import-untyped,unused-ignore]
 import tiny
 import workload
 
-from microcoder.judges import open_judge
+from microcoder.judge.remote import open_judge
 from microcoder.schema import Verdict
 
 ROOM = (0.05, 8.0)  # that memory may grow, from its second sample on: a part of it, and megabytes

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from study_rates_draws import rates
 
-from microcoder.bench.layout import Table, aligned, percent
+from microcoder.evaluation.layout import Table, aligned, percent
 from microcoder.study.reporting.gathering import gather_scale
 
 STUDY = Path(__file__).with_suffix(".toml")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from microcoder.bench.layout import Table, aligned, percent
+from microcoder.evaluation.layout import Table, aligned, percent
 from microcoder.study.claims import Claim, ClaimTest
 from microcoder.study.deciding import SUPPORTED, UNDECIDED, Decision, decide
 

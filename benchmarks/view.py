@@ -33,7 +33,7 @@ import psutil
 from playwright.sync_api import Page, sync_playwright
 
 from microcoder.files import json_line
-from microcoder.run import Run, groups_of, write_rollouts
+from microcoder.runs import Run, groups_of, write_rollouts
 
 GROUP = 8
 FINDERS = ("worst", "longest", "truncated", "solved", "hacks", "text")

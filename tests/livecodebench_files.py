@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import cycle, islice
 from pathlib import Path
 
-from microcoder.bench.livecodebench import COUNTS, release_files
+from microcoder.evaluation.livecodebench import COUNTS, release_files
 
 STARTS = {  # file -> the day of its first contest; each ends where the next one begins
     "test.jsonl": "2023-05-06", "test2.jsonl": "2024-03-02", "test3.jsonl": "2024-05-04", "test4.jsonl": "2024-07-06",

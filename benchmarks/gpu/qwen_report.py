@@ -11,10 +11,10 @@ from typing import Any
 import qwen_plan as plan
 from qwen_plan import BASE, Scoring
 
-from microcoder.bench.compare import compare
-from microcoder.bench.reading import read_bench
 from microcoder.config import load
-from microcoder.run import read_metrics, steps
+from microcoder.evaluation.compare import compare
+from microcoder.evaluation.reading import read_bench
+from microcoder.runs import read_metrics, steps
 
 ENDS = 3  # steps at the beginning and at the end of a run, whose mean is told
 HEADS = (

@@ -24,7 +24,7 @@ from typing import Any
 import qwen_plan as plan
 from qwen_plan import BASE, Entry, Scoring
 
-from microcoder.run import latest_checkpoint, read_metrics
+from microcoder.runs import latest_checkpoint, read_metrics
 from microcoder.study.processes import Job, side_by_side, tail
 
 SCORING_S = 60.0  # a guess, until one has ended

@@ -41,7 +41,7 @@ def command(run: str, as_json: bool) -> None:
     import tomllib
 
     from ..advise import advise_run
-    from ..run import RunError, read_info, read_metrics
+    from ..runs import RunError, read_info, read_metrics
 
     try:
         info, metrics = read_info(run), read_metrics(run)

@@ -28,9 +28,9 @@ from .settings import complete_setting
 from .shown import echo
 
 if TYPE_CHECKING:
-    from ..bench.asking import Ask
-    from ..bench.records import Sample, Suite
-    from ..bench.running import Make
+    from ..evaluation.asking import Ask
+    from ..evaluation.records import Sample, Suite
+    from ..evaluation.running import Make
 
 FORMATS = ("text", "markdown", "latex", "json")
 
@@ -87,9 +87,9 @@ def run(words: tuple[str, ...], suite: str, form: str, **options: Any) -> int:
     Samples are kept as they come: after a kill the same command goes on, and ends as if it had never been stopped. Each
     is judged under LiveCodeBench's rule (exact) and ours (robust) at once.
     """
-    from ..bench.records import BenchError
+    from ..evaluation.records import BenchError
     from ..judge import JudgeError
-    from ..run import RunError
+    from ..runs import RunError
 
     model, settings = model_and_settings(words)
     try:
@@ -102,8 +102,8 @@ def run(words: tuple[str, ...], suite: str, form: str, **options: Any) -> int:
 
 
 def _run(model: str, settings: list[str], suite_name: str, form: str, options: dict[str, Any]) -> int:
-    from ..bench.folder import Folder
-    from ..bench.running import run as run_bench
+    from ..evaluation.folder import Folder
+    from ..evaluation.running import run as run_bench
 
     completions, server = options["completions"], options["server"]
     if bool(model) == bool(completions):
@@ -131,8 +131,8 @@ def _run(model: str, settings: list[str], suite_name: str, form: str, options: d
 
 
 def _of_file(path: str, suite: Suite, missing: str, common: dict[str, Any]) -> tuple[Ask, Make, int]:
-    from ..bench.asking import Ask, fingerprint
-    from ..bench.completions import read_completions
+    from ..evaluation.asking import Ask, fingerprint
+    from ..evaluation.completions import read_completions
 
     samples = read_completions(path, suite, missing=missing)
     tries = max(sample.number + 1 for sample in samples)
@@ -147,9 +147,9 @@ def _of_file(path: str, suite: Suite, missing: str, common: dict[str, Any]) -> t
 
 
 def _of_server(model: str, suite: Suite, options: dict[str, Any], common: dict[str, Any]) -> tuple[Ask, Make, int]:
-    from ..bench.asking import Ask
-    from ..bench.server import Server
     from ..data.endpoint import Endpoint
+    from ..evaluation.asking import Ask
+    from ..evaluation.server import Server
 
     if common["top_k"]:
         raise Refused("rollout.top_k is no word of the servers' protocol; set it where the server is started")
@@ -175,7 +175,7 @@ def _of_server(model: str, suite: Suite, options: dict[str, Any], common: dict[s
 
 
 def show_result(result: dict[str, Any], folder: Path, form: str) -> int:
-    from ..bench import tables
+    from ..evaluation import tables
 
     if form == "json":
         echo(json.dumps(result, indent=1))
@@ -191,8 +191,8 @@ def show_result(result: dict[str, Any], folder: Path, form: str) -> int:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 def show(folder: str, form: str) -> int:
     """Print the scores of a bench again."""
-    from ..bench.reading import read_bench, read_json
-    from ..bench.records import BenchError
+    from ..evaluation.reading import read_bench, read_json
+    from ..evaluation.records import BenchError
 
     try:
         read_bench(folder)

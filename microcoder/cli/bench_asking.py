@@ -12,9 +12,9 @@ from . import Refused
 from .shown import echo
 
 if TYPE_CHECKING:
-    from ..bench.local import LocalModel
-    from ..bench.records import Suite
     from ..config import Config
+    from ..evaluation.local import LocalModel
+    from ..evaluation.records import Suite
 
 
 def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def judge_options(config: Config, suite: Suite) -> dict[str, Any]:
 
 def asked(suite: Suite, config: Config, judge: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """What is asked of whatever answers; `judge`: its options."""
-    from ..bench.asking import conditions
+    from ..evaluation.asking import conditions
 
     temperature = options.get("temperature")
     return {
@@ -89,15 +89,15 @@ def asked(suite: Suite, config: Config, judge: dict[str, Any], options: dict[str
 
 
 def suite_of(name: str, options: dict[str, Any]) -> Suite:
-    from ..bench.suites import load_suite
+    from ..evaluation.suites import load_suite
 
     names = ("data", "release", "start", "end", "platforms", "difficulties", "first", "unchecked")
     return load_suite(name, **{key: options[key] for key in names}, note=say)
 
 
 def local_model(model: str, config: Config) -> LocalModel:
-    from ..bench.local import LocalModel
-    from ..engines.training import quiet
+    from ..evaluation.local import LocalModel
+    from ..training.training import quiet
 
     quiet()
     return LocalModel(model, config.rollout, say)
@@ -126,7 +126,7 @@ def numbers_of(text: str) -> list[float]:
 
 
 def default_folder(model: str, suite: Suite) -> Path:
-    from ..bench.asking import slug
+    from ..evaluation.asking import slug
 
     if (Path(model) / "run.json").exists():
         return Path(model) / "bench" / slug(suite.name)

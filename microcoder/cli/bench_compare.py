@@ -18,10 +18,10 @@ from .shown import echo
 @click.option("--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True)
 def compare(before: str, after: str, limit: int | None, policy: str, form: str) -> int:
     """Whether the difference of two benches is more than chance would give, problem by problem."""
-    from ..bench.compare import compare as compare_tries
-    from ..bench.compare import comparison_markdown, comparison_text
-    from ..bench.reading import read_bench
-    from ..bench.records import BenchError
+    from ..evaluation.compare import compare as compare_tries
+    from ..evaluation.compare import comparison_markdown, comparison_text
+    from ..evaluation.reading import read_bench
+    from ..evaluation.records import BenchError
 
     try:
         pair = [read_bench(path) for path in (before, after)]

@@ -33,10 +33,10 @@ from .shown import echo
 @click.option("-o", "--output", type=click.Path(), required=True, help="A folder: a bench for each, and the figure.")
 def temperatures(words: tuple[str, ...], suite: str, grid: str, output: str, **options: Any) -> int:
     """Accuracy and diversity of checkpoints over a grid of temperatures, as a table and a figure."""
-    from ..bench.records import BenchError
-    from ..bench.temperatures import sweep
+    from ..evaluation.records import BenchError
+    from ..evaluation.temperatures import sweep
     from ..judge import JudgeError
-    from ..run import RunError
+    from ..runs import RunError
 
     models = [word for word in words if not is_setting(word)]
     settings = [word for word in words if is_setting(word)]

@@ -35,10 +35,10 @@ def command(
     config, _ = settings_of(words)
     temperatures = _grid(grid)
     _refuse_output(Path(output))  # before anything is measured
-    from ..engines.calibrating import GRID, as_record, calibrate
-    from ..engines.training import quiet
     from ..judge import JudgeError
-    from ..run.calibration_plot import plot_calibration
+    from ..runs.calibration_plot import plot_calibration
+    from ..training.calibrating import GRID, as_record, calibrate
+    from ..training.training import quiet
     from .live import Live
 
     quiet()

@@ -30,7 +30,7 @@ def settings_of(words: tuple[str, ...]) -> tuple[Config, Path]:
 
 def _find(word: str) -> Path:
     """The file that CONFIG means."""
-    from ..configs import shipped
+    from ..config.recipes import shipped
     from ..schema import nearest
 
     path, names = Path(word), shipped()

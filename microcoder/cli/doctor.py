@@ -69,7 +69,7 @@ def verl() -> str:
     """Whether run.engine=verl can train from here; found out in a process of its own, which may write what it likes."""
     if importlib.util.find_spec("verl") is None:
         return "not installed here; it has an environment of its own: make verl"
-    look = "from microcoder.engines.verl.session import check; print(check(), end='')"
+    look = "from microcoder.training.verl.session import check; print(check(), end='')"
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", look],
         capture_output=True,

@@ -97,7 +97,7 @@ def _judge(
     as_json: bool,
 ) -> int:
     from ..files import count_records
-    from ..judges import open_judge
+    from ..judge.remote import open_judge
     from ..verdict_log import VerdictLog
     from .progress import Progress
     from .summary import Tally, render

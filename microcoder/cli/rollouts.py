@@ -46,7 +46,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Print answers that the run directory RUN holds, each with its verdict, reward and the judge's message."""
-    from ..run import RunError, index, read_info, read_rollouts, read_statements, select, steps
+    from ..runs import RunError, index, read_info, read_rollouts, read_statements, select, steps
 
     if worst and best:
         raise click.UsageError("--worst and --best cannot go together; leave one out")

@@ -6,7 +6,7 @@ import secrets
 
 import click
 
-from ..hosts import LOOPBACK
+from ..web import LOOPBACK
 from . import Refused
 from .listening import check_tokens, listen
 from .settings import Setting, WithSettings, complete_setting
@@ -65,7 +65,7 @@ def command(
     from ..judge.examine import Settings
 
     try:
-        from ..service import Most, app, serve
+        from ..serve import Most, app, serve
     except ImportError as error:
         raise Refused(f"{error.name} is needed to serve: pip install 'microcoder[serve]'") from None
     try:

@@ -49,7 +49,7 @@ def run(
     """
     from ..config import usable_cores
     from ..judge import JudgeError
-    from ..run import RunError
+    from ..runs import RunError
     from ..study.running import run_studies
     from ..study.strict import StudyError
 

@@ -25,7 +25,7 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
 
     Runs that are not finished are left out, and named. OUT is what `study run --out` names.
     """
-    from ..run import RunError
+    from ..runs import RunError
     from ..study.reporting.report import write_report
     from ..study.strict import StudyError
 
@@ -46,7 +46,7 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
 
 def _table(decided: Decided) -> str:
     """How many claims of each study have which verdict."""
-    from ..bench.layout import Table, aligned
+    from ..evaluation.layout import Table, aligned
     from ..study.deciding import VERDICTS
 
     counts = Counter((study, decision.verdict) for (study, _), decision in decided.decisions.items())

@@ -17,7 +17,7 @@ from .shown import echo
 
 if TYPE_CHECKING:
     from ..config import Config
-    from ..run import Run
+    from ..runs import Run
 
 CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
     "train.steps",
@@ -64,8 +64,8 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
 def _dry_run(config: Config, folder: Path, resume: bool) -> int:
     from rich.table import Table
 
-    from ..engines.planning import describe
-    from ..engines.training import quiet
+    from ..training.planning import describe
+    from ..training.training import quiet
     from .terminal import Terminal
 
     quiet()
@@ -88,14 +88,14 @@ def _dry_run(config: Config, folder: Path, resume: bool) -> int:
 
 
 def _train(config: Config, folder: Path, resume: bool) -> int:
-    from ..engines.batches import PlanError
-    from ..engines.ending import finish
-    from ..engines.problems import DataError
-    from ..engines.ranks import first, open_run
     from ..files import FileError
     from ..judge import JudgeError
     from ..models import ModelError
-    from ..run import RunError
+    from ..runs import RunError
+    from ..training.batches import PlanError
+    from ..training.ending import finish
+    from ..training.problems import DataError
+    from ..training.ranks import first, open_run
 
     run = open_run(lambda: _open(config, folder, resume), folder)
     try:
@@ -119,10 +119,10 @@ def _train(config: Config, folder: Path, resume: bool) -> int:
 def _open(config: Config, folder: Path, resume: bool) -> Run:
     """The run, new or to be gone on with, once all that can be known beforehand is in order."""
     from ..config import to_toml
-    from ..engines.batches import batches
-    from ..engines.planning import lacking, stages_of
-    from ..run import Run
-    from ..run.disk import write_whole
+    from ..runs import Run
+    from ..runs.disk import write_whole
+    from ..training.batches import batches
+    from ..training.planning import lacking, stages_of
 
     try:
         batches(config)
@@ -160,7 +160,7 @@ def _same_settings(config: Config, folder: Path) -> None:
 
 
 def _follow(config: Config, run: Run) -> None:
-    from ..engines.ranks import Silent, first
+    from ..training.ranks import Silent, first
     from .live import Live
     from .terminal import Terminal
 
@@ -169,11 +169,11 @@ def _follow(config: Config, run: Run) -> None:
     with Live(config.train.steps, title, console) if first() else Silent() as live:
         live.phase("loading")
         if config.run.engine == "verl":
-            from ..engines.verl import session
+            from ..training.verl import session
 
             return session.train(config, run, live)
-        from ..engines.calibrating import choose
-        from ..engines.training import train
+        from ..training.calibrating import choose
+        from ..training.training import train
 
         train(config, run, live, choose=lambda settings: choose(settings, run, live))
 

@@ -14,8 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..judges.ray_cluster import connected
-from ..judges.ray_nodes import reason_of
+from ..judge.remote.ray_cluster import connected
+from ..judge.remote.ray_nodes import reason_of
 from .pipeline import AHEAD, Cores
 from .record import DataError
 

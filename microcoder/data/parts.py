@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..run.disk import write_whole
+from ..runs.disk import write_whole
 from .record import DataError, Dropped, Record
 
 SIZE = 500  # records in a part: the unit of work, of resuming, and of memory

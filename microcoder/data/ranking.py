@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..config import JudgeConfig
-from ..judges import open_judge
+from ..judge.remote import open_judge
 from .difficulty.calibrate import Calibration, calibrate, calibrated
 from .difficulty.features import NAMES, features
 from .difficulty.predictor import Predictor, PredictorError, predict, table

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..config import JudgeConfig
-from ..judges import open_judge
-from ..run.disk import write_whole
+from ..judge.remote import open_judge
+from ..runs.disk import write_whole
 from .collecting import digest_of, layout_of, read
 from .endpoint import endpoint_for
 from .filter.contamination import EvaluationSet, contamination

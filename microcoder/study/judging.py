@@ -20,8 +20,8 @@ from pathlib import Path
 
 from ..files import read_problems
 from ..judge import Judge
-from ..run import read_rollouts, steps
-from ..run.disk import write_whole
+from ..runs import read_rollouts, steps
+from ..runs.disk import write_whole
 from ..schema import ACCEPTED, POLICIES, Problem, Verdict
 from ..starter import problems
 

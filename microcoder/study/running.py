@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, load
-from ..run import lock, read_metrics
-from ..run.disk import write_whole
+from ..runs import lock, read_metrics
+from ..runs.disk import write_whole
 from .formats import PLACE, write_varied
 from .judging import judge_runs
 from .plan import Study

@@ -13,8 +13,8 @@ import pytest
 
 from microcoder import Problem, Solution, Test
 from microcoder.judge import JudgeError
-from microcoder.judges import open_judge, ray_deal
-from microcoder.judges.on_ray import RayJudge
+from microcoder.judge.remote import open_judge, ray_deal
+from microcoder.judge.remote.on_ray import RayJudge
 
 SQUARE = Problem("square", tests=[Test(f"{n}\n", f"{n * n}\n") for n in range(3)], time_limit_s=10)
 RIGHT = "print(int(input()) ** 2)"

@@ -6,8 +6,8 @@ import ray
 from torch.distributed.tensor import DTensor
 from verl.single_controller.base.decorator import Dispatch, register
 
-from microcoder.engines.on_verl import StageTrainer
-from microcoder.engines.verl.worker import TrainingProcess
+from microcoder.training.on_verl import StageTrainer
+from microcoder.training.verl.worker import TrainingProcess
 
 
 def whole(tensor):

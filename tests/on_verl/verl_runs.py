@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from engine_runs import TINY
+from train_runs import TINY
 
 from microcoder.config import load, to_toml
-from microcoder.engines.batches import batches
-from microcoder.engines.planning import stages_of
-from microcoder.engines.ranks import Silent
-from microcoder.engines.verl.files import write_files
-from microcoder.engines.verl.session import session, train
-from microcoder.engines.verl.settings import compiled
 from microcoder.models import resolve
-from microcoder.run import Run, read_metrics
+from microcoder.runs import Run, read_metrics
+from microcoder.training.batches import batches
+from microcoder.training.planning import stages_of
+from microcoder.training.ranks import Silent
+from microcoder.training.verl.files import write_files
+from microcoder.training.verl.session import session, train
+from microcoder.training.verl.settings import compiled
 
 CPU = ("run.engine=verl", "cluster.gpus_per_node=0")
 
@@ -34,7 +34,7 @@ def trained(path, *more):
 
 def theirs(config):
     """What verl is given for the first stage."""
-    from microcoder.engines.verl.stages import composed
+    from microcoder.training.verl.stages import composed
 
     counts = batches(config, config.cluster.processes)
     return composed(compiled(config, stages_of(config)[0], counts, resolve("nano").path, Path("/runs/a")))
@@ -45,8 +45,8 @@ def spied(path, config, stage, problems, prompts, ends):
     """A trainer whose processes are up, and note the weights before and the gradients of each update."""
     from spying import SpiedTrainer
 
-    from microcoder.engines.on_verl import Setup
-    from microcoder.engines.verl.stages import composed
+    from microcoder.training.on_verl import Setup
+    from microcoder.training.verl.stages import composed
 
     counts = batches(config, config.cluster.processes)
     with Run.create(path, to_toml(config), {}) as run:

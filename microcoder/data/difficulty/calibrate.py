@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...run.disk import write_whole
+from ...runs.disk import write_whole
 from ..record import DataError, Dropped, Record
 
 EASY, HARD = 0.8, 0.4  # success from which a problem is easy, below which it is hard

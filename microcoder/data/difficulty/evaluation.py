@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...intervals import wilson
+from ...stats import wilson
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def pass_rates(
     import torch
 
     from ...models.loading import end_tokens, load, load_tokenizer
-    from ...rollout import Sampling, encode, sampler_for
+    from ...sampling import Sampling, encode, sampler_for
 
     source = resolve(model_name, progress=note)
     device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)

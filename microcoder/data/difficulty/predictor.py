@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...run.disk import write_whole
+from ...runs.disk import write_whole
 from ..record import DataError, Record
 from .features import NAMES, Features, features
 from .trees import Trees

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...intervals import wilson
 from ...schema import POLICIES
+from ...stats import wilson
 from ..effects import Effect, paired
 from ..spread import moderated, spread
 from .gathering import ArmRuns, ScaleRuns

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.plot import PHASES
-from ...run.series import Metrics, Series, series, smooth, stages
+from ...runs.plot import PHASES
+from ...runs.series import Metrics, Series, series, smooth, stages
 from ..student import quantile
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...run.disk import writing
-from ...run.series import Metrics, stages
+from ...runs.disk import writing
+from ...runs.series import Metrics, stages
 from ..deciding import NOT_RUN
 from .curves import ArmCurves
 from .figures import draw

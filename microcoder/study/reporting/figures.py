@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...run.disk import writing
-from ...run.plot import STYLE, _matplotlib
+from ...runs.disk import writing
+from ...runs.plot import STYLE, _matplotlib
 from ..claims import StudyError
 from .curves import ArmCurves, boundaries
 from .panels import LOOKS, TITLES, draw_metric, draw_time

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...run.plot import GREEN, GREY, RED, _matplotlib
-from ...run.series import series
+from ...runs.plot import GREEN, GREY, RED, _matplotlib
+from ...runs.series import series
 from ..claims import StudyError
 from ..deciding import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED
 from .figures import FIGURE_STYLE, WIDTH, save

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...run import read_info, read_metrics
+from ...runs import read_info, read_metrics
 from ..claims import Claim, read_claims
 from ..measures import measure
 from ..plan import ORDER, find_study

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ...bench.layout import for_markdown
+from ...evaluation.layout import for_markdown
 
 __all__ = ["anchor", "for_markdown", "picture", "table"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...run.plot import BLUE, GREEN, ORANGE, PHASES, RED, _finish
-from ...run.series import Series
+from ...runs.plot import BLUE, GREEN, ORANGE, PHASES, RED, _finish
+from ...runs.series import Series
 from .curves import ArmCurves, boundaries, curve, evaluations, step_time
 
 TITLES = {

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from ...run.disk import plain
+from ...runs.disk import plain
 from ..deciding import p_values
 from .asked import by_diversity, mask_rows, policy_rows
 from .results import Decided, Key, arm_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ...run.disk import write_whole, writing
+from ...runs.disk import write_whole, writing
 from ..strict import StudyError
 from .drawing import draw_all
 from .gathering import gather

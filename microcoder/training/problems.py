@@ -1,0 +1,91 @@
+"""Settings -> problems: the starter set or a file; what cannot be used is left out by name, never silently."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..config import DataConfig
+from ..files import read_problems
+from ..prompts import messages
+from ..sampling import encode
+from ..schema import Problem
+from ..starter import DEPTHS, problems
+
+Split = Literal["train", "test"]
+
+
+class DataError(ValueError):
+    """Problems that cannot be used; the message says why and what to type instead."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    problems: list[Problem]
+    dropped: dict[str, int]  # reason: how many
+
+    def words(self) -> str:
+        left_out = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items())
+        return f"{len(self.problems)} problems" + (f" (left out: {left_out})" if left_out else "")
+
+
+def load_problems(data: DataConfig, split: Split) -> Loaded:
+    """The problems of a split, in the order of their source, at most as many as the settings say."""
+    name, size = (data.train, data.train_size) if split == "train" else (data.test, data.test_size)
+    if name == "none" and split == "test":
+        return Loaded([], {})
+    low, high = _range(data) if split == "train" else (float("-inf"), float("inf"))
+    dropped: Counter[str] = Counter()
+    if name == "starter":
+        depths = [depth for depth in DEPTHS if low <= depth <= high]
+        if not depths:
+            raise DataError(f"data.difficulty is {data.difficulty}, but starter's depths are 1 to 6")
+        return Loaded(problems(split, size, depths=depths), dropped)
+    found: list[Problem] = []
+    for problem in read_problems(name):
+        if not isinstance(problem, Problem):
+            dropped["unreadable"] += 1
+        elif split == "train" and (tags := sorted(set(problem.tags) & set(data.refuse))):
+            dropped[f"tagged {tags[0]}"] += 1
+        elif data.difficulty and split == "train" and not low <= _score(problem, name) <= high:
+            dropped["outside data.difficulty"] += 1
+        else:
+            found.append(problem)
+    if not found:
+        raise DataError(f"{name} holds no problem to {split} on{': ' if dropped else ''}{Loaded([], dropped).words()}")
+    if len(found) > size:
+        dropped[f"beyond data.{split}_size"] = len(found) - size
+    return Loaded(found[:size], dropped)
+
+
+def with_prompts(loaded: Loaded, tokenizer: Any, limit: int) -> tuple[Loaded, list[list[int]]]:
+    """The problems whose prompt fits into `limit` tokens, and those prompts."""
+    pairs = [(problem, encode(tokenizer, messages(problem))) for problem in loaded.problems]
+    kept = [(problem, ids) for problem, ids in pairs if len(ids) <= limit]
+    dropped = dict(loaded.dropped)
+    if len(kept) < len(pairs):
+        dropped["longer than data.max_prompt_tokens"] = len(pairs) - len(kept)
+    if pairs and not kept:
+        shortest = min(len(ids) for _, ids in pairs)
+        raise DataError(f"every prompt is longer than data.max_prompt_tokens={limit}; the shortest has {shortest}")
+    return Loaded([problem for problem, _ in kept], dropped), [ids for _, ids in kept]
+
+
+def _range(data: DataConfig) -> tuple[float, float]:
+    if not data.difficulty:
+        return float("-inf"), float("inf")
+    if len(data.difficulty) != 2 or data.difficulty[0] > data.difficulty[1]:
+        raise DataError(f"data.difficulty is {data.difficulty}; write [low, high], such as data.difficulty=[2,4]")
+    return data.difficulty[0], data.difficulty[1]
+
+
+def _score(problem: Problem, name: str) -> float:
+    if problem.difficulty_score is None:
+        raise DataError(
+            f"{name}: problem {problem.id!r} has no difficulty_score, so data.difficulty cannot choose by it; "
+            "leave data.difficulty out, or add the scores"
+        )
+    return problem.difficulty_score
+
+
