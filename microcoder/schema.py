@@ -11,7 +11,9 @@ import difflib
 import hashlib
 import itertools
 import json
+import math
 import operator
+import re
 import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ POLICIES = ("exact", "robust", "paper")
 
 LANGUAGES = {"python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp"}
 
+LABELS = ("easy", "medium", "hard")  # of difficulty, where a problem has one of the usual
 ACCEPTED = "accepted"
 VERDICTS = (
     ACCEPTED,
@@ -311,6 +314,48 @@ def _digest(count: int, parts: tuple[Any, ...]) -> str:
         found.update(b"%s%d " % (kind, len(data)))
         found.update(data)
     return found.hexdigest()
+
+
+def bands(problems: Iterable[Problem]) -> list[str]:
+    """The difficulty under which each problem is counted: its label; else a band of its score; "" without either.
+
+    Where the scores without a label are a few whole numbers, each is a band ("3"); else bands are fifths of what the
+    scores span, with round edges: "0.2-0.4" for scores from 0 to 1, "1000-2000" for ratings.
+    """
+    problems = list(problems)
+    scores = {p.difficulty_score for p in problems if not p.difficulty and p.difficulty_score is not None}
+    whole = len(scores) <= 10 and all(score == int(score) for score in scores)
+    width = 0.2
+    most = max(map(abs, scores), default=0.0)
+    if most > 1:
+        power = 10.0 ** math.floor(math.log10(most / 5))
+        width = next(power * step for step in (1, 2, 5, 10) if power * step * 5 >= most)
+    return [p.difficulty or _band(p.difficulty_score, whole, width) for p in problems]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Bands from easy to hard: the usual labels, then numbers by size, then the rest by name."""
+
+    def place(name: str) -> tuple[int, float, str]:
+        if name in LABELS:
+            return 0, LABELS.index(name), ""
+        try:
+            return 1, float(re.split(r"(?<=\d)-", name)[0]), ""
+        except ValueError:
+            return 2, 0.0, name
+
+    return sorted(set(names), key=place)
+
+
+def _band(score: float | None, whole: bool, width: float) -> str:
+    if score is None:
+        return ""
+    if whole:
+        return f"{score:g}"
+    step = math.floor(round(score / width, 9))
+    if width == 0.2 and step == 5:  # 1 is the end of the last band, not a band of its own
+        step = 4
+    return f"{round(step * width, 9):g}-{round((step + 1) * width, 9):g}"
 
 
 def _known(cls: Any, record: dict[str, Any], where: str) -> None:

@@ -20,6 +20,7 @@ FLOORS = (  # a part may import the parts of the floors before its own
     {"training", "data"},
     {"evaluation"},
     {"study", "view", "serve"},
+    {"api"},
     {"cli"},
 )
 FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
