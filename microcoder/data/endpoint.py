@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from ..models import cache
-from .packages import package
-from .record import DataError
+from .record import DataError, package
 from .settings import EndpointConfig
 
 Message = dict[str, str]

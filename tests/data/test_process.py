@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcoder.data.endpoint import NoAnswer
-from microcoder.data.packages import package
 from microcoder.data.process import OPTIONS, STEPS, answer, completeness, format, language, process, tests, translate
 from microcoder.data.process.signature import defined, find, starter
-from microcoder.data.record import DataError, Dropped, Record
+from microcoder.data.record import DataError, Dropped, Record, package
 from microcoder.prompts import prompt
 from microcoder.schema import Compare, Problem, Test
 

@@ -13,8 +13,7 @@ import re
 from typing import Any
 
 from ...schema import Problem
-from ..record import Record
-from ..solutions import references
+from ..record import Record, references
 from .constraints import below_zero, bounds
 from .solution import parsed, solution_features
 from .statement import statement_features

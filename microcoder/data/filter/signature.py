@@ -14,8 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...schema import ACCEPTED, Problem, Test
-from ..record import Record
-from ..solutions import expected, usable
+from ..record import Record, expected, usable
 from . import text
 from .choices import BYTES, choices
 from .sketch import Array, grams, leaders, number, sketch

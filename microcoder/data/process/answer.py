@@ -11,8 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..record import Dropped, Record
-from ..solutions import references
+from ..record import Dropped, Record, references
 from .format import parsed
 
 LOOKED_AT = 3  # references

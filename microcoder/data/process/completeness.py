@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..record import Dropped, Record
-from ..solutions import references
+from ..record import Dropped, Record, references
 from .facts import bare
 from .samples import blocks, inline, prose
 

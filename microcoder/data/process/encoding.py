@@ -9,8 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ..packages import package
-from ..record import Dropped, Record
+from ..record import Dropped, Record, package
 
 # What ftfy would also do, and why not: quotes and full-width letters are style, and entities are markup.
 _ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}

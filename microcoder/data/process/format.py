@@ -16,8 +16,7 @@ import warnings
 from typing import Any
 
 from ...schema import KINDS, Problem
-from ..record import Dropped, Record
-from ..solutions import references
+from ..record import Dropped, Record, references
 from .signature import defined, find, starter
 
 _PRINTS = re.compile(r"\bprint|\bwrite|\bstdout\b|\bcout\b|\bputs\b")  # a solution may say Python and be none

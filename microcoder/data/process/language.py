@@ -10,8 +10,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from ..packages import package
-from ..record import Record
+from ..record import Record, package
 from .samples import prose
 
 _WORD = re.compile(r"[^\W\d_]+")

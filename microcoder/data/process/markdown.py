@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
-from ..packages import package
+from ..record import package
 
 _NO_TEXT = "script,style,nav,noscript,iframe,svg,button,form,input,select,link,meta,head,footer,aside,[class=chrome]"
 _TABLE = ["td", "th", "tr", "thead", "tbody", "tfoot", "table"]

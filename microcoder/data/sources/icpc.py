@@ -18,8 +18,7 @@ from typing import Any
 
 from ...judge.compare.icpc import parse_flags
 from ...schema import Compare, Problem
-from ..packages import package
-from ..record import Dropped, Record
+from ..record import Dropped, Record, package
 from .faults import SourceError, Unreadable
 from .limits import megabytes, seconds
 from .package import LARGEST, read_submissions, read_tests, read_text, read_time_limit, read_yaml

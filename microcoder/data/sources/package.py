@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...schema import Test
-from ..packages import package
-from ..record import Dropped
+from ..record import Dropped, package
 from .limits import seconds
 from .reading import solution
 

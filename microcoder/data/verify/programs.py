@@ -6,8 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from ...schema import ACCEPTED, Problem, Verdict
-from ..record import Dropped, Record
-from ..solutions import expected, is_python, usable
+from ..record import Dropped, Record, expected, is_python, usable
 
 _TEXTS = ("id", "kind", "entry_point", "setup")
 
