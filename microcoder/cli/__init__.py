@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -90,6 +91,8 @@ def _show(error: click.ClickException) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run and exit: 0 done, 1 done with faults that were named, 2 asked for in a wrong way, 130 Ctrl-C."""
+    if "_MICROCODER_COMPLETE" in os.environ:
+        from . import completion  # noqa: F401  (its scripts take the place of click's)
     try:
         result: Any = cli.main(argv, prog_name="microcoder", standalone_mode=False)
         code = result if isinstance(result, int) else 0

@@ -24,7 +24,7 @@ from .bench_asking import (
 )
 from .bench_compare import compare
 from .bench_temperatures import temperatures
-from .settings import complete_setting
+from .completion import complete_model
 from .shown import echo
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command() -> None:
 
 
 @command.command("run", cls=RunCommand, hidden=True)
-@click.argument("words", nargs=-1, metavar="[MODEL] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[MODEL] [section.key=value ...]", shell_complete=complete_model)
 @suite_options
 @click.option("-n", "--tries", type=click.IntRange(min=1), help="Tries at each problem; 4 if not given.")
 @click.option("--temperature", type=click.FloatRange(min=0), help="Of sampling; 0.2 if not given.")

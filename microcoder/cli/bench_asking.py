@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import Refused
+from .completion import complete_suite
 from .shown import echo
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What says which problems: the same for every command that asks a model."""
     options = [
-        click.option("--suite", required=True, help="livecodebench, humaneval, mbpp, starter, or a problem file."),
+        click.option(
+            "--suite",
+            required=True,
+            shell_complete=complete_suite,
+            help="livecodebench, humaneval, mbpp, starter, or a problem file.",
+        ),
         click.option("--data", type=click.Path(), help="Its file or folder here; else it comes from the hub."),
         click.option("--release", default="", help="Of livecodebench: v6 is what is new in v6, release_v6 is all."),
         click.option("--from", "start", default="", metavar="DATE", help="Only problems of this day or later."),

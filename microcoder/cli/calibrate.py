@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from . import Refused
+from .completion import complete_config
 from .configuration import settings_of
-from .settings import complete_setting
 from .shown import echo
 
 
 @click.command("calibrate")
-@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--grid", help="Temperatures, such as 0.4,0.8,1.2; else 0.2 to 1.8 in steps of 0.2.")
 @click.option("--problems", type=click.IntRange(min=1), default=32, show_default=True, help="Problems to sample.")
 @click.option("--pilot-steps", type=click.IntRange(min=0), default=12, show_default=True, help="Steps of a pilot run.")

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from . import Refused
-from .settings import complete_setting
+from .completion import complete_config
 from .shown import echo
 
 
 @click.command("config")
-@click.argument("words", nargs=-1, metavar="[FILE] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[FILE] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--comments/--no-comments", default=True, help="With or without what each setting means.")
 def command(words: tuple[str, ...], comments: bool) -> None:
     """Print the settings as TOML: the defaults, then FILE, then each section.key=value.

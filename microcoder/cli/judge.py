@@ -14,7 +14,8 @@ import click
 
 from ..schema import POLICIES, Problem, Solution
 from . import Refused
-from .settings import Setting, WithSettings, complete_setting
+from .completion import complete_setting
+from .settings import Setting, WithSettings
 from .shown import echo
 
 if TYPE_CHECKING:

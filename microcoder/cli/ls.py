@@ -6,6 +6,7 @@ import json
 
 import click
 
+from .completion import SUITES
 from .shown import echo
 
 
@@ -25,12 +26,7 @@ def command(as_json: bool) -> None:
             for model in known()
         },
         "problems": {"starter": "small problems of one to six steps, made from a seed; data.difficulty chooses depths"},
-        "suites": {
-            "livecodebench": "contest problems by release and date; --release v6 is the slice of the paper's Table 1",
-            "humaneval": "164 functions from their docstrings",
-            "mbpp": "500 short tasks with three asserts each",
-            "starter": "100 held-out starter problems",
-        },
+        "suites": SUITES,
     }
     if as_json:
         echo(json.dumps(found, indent=2))

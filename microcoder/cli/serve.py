@@ -8,8 +8,9 @@ import click
 
 from ..web import LOOPBACK
 from . import Refused
+from .completion import complete_setting
 from .listening import check_tokens, listen
-from .settings import Setting, WithSettings, complete_setting
+from .settings import Setting, WithSettings
 from .shown import echo
 
 TOKEN = "MICROCODER_TOKEN"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import Refused
-from .settings import complete_setting
+from .completion import complete_study
 from .shown import echo
 from .study_ls import ls
 from .study_report import report
@@ -23,7 +23,7 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_study)
 @click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Runs of each arm; else as the scale says.")
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Number of the first seed.")

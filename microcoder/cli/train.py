@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import Refused
+from .completion import complete_config
 from .configuration import settings_of
-from .settings import WithSettings, complete_setting
+from .settings import WithSettings
 from .shown import echo
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class TrainCommand(WithSettings):
 
 
 @click.command("train", cls=TrainCommand)
-@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--resume", is_flag=True, help="Go on with a run from its last checkpoint, exactly.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and what is missing.")
 def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:

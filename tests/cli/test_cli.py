@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -139,22 +138,6 @@ def test_config_prints_a_file_that_it_reads_back(tmp_path):
     assert run("config", path).stdout == first
     assert "workers = 4\n" in run("config", path, "judge.workers=4").stdout
     assert "#" not in run("config", "--no-comments").stdout
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_a_script_that_the_shell_accepts(shell):
-    script = run("completion", shell).stdout
-    assert "_MICROCODER_COMPLETE" in script
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=script, text=True, check=True)
-
-
-@pytest.mark.parametrize(
-    ("words", "answer"), [("microcoder ju", "judge"), ("microcoder judge a b judge.tim", "judge.time_limit_s=")]
-)
-def test_commands_and_settings_are_completed(words, answer):
-    asked = {"_MICROCODER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    assert f"plain,{answer}" in run(env={**os.environ, **asked}).stdout.splitlines()
 
 
 def test_doctor_reports_the_machine_each_layer_and_what_the_judge_will_use():
