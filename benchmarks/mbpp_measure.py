@@ -15,7 +15,7 @@ from microcoder import Judge, Problem
 from microcoder.config import Config, usable_cores
 from microcoder.files import read_problems
 from microcoder.models import resolve
-from microcoder.models.loading import end_tokens, load_tokenizer
+from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.prompts import messages
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampling, encode, sampler_for

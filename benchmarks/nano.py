@@ -18,7 +18,7 @@ from pathlib import Path
 from microcoder.config import load
 from microcoder.judge.remote import open_judge
 from microcoder.models import resolve
-from microcoder.models.loading import end_tokens, load_tokenizer
+from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling
 from microcoder.training.collect import respond
 from microcoder.training.loading import load_model

@@ -21,7 +21,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from microcoder.config import load
 from microcoder.models import ModelSource, resolve
-from microcoder.models.loading import end_tokens, load_tokenizer
+from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.schema import Problem
 from microcoder.training.loading import load_model
 from microcoder.training.problems import load_problems, with_prompts

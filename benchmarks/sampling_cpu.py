@@ -23,9 +23,9 @@ import torch
 from microcoder.config import load
 from microcoder.evaluation.layout import Table, aligned, counted
 from microcoder.models import resolve
-from microcoder.models.loading import end_tokens, load_tokenizer
+from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling
-from microcoder.sampling import transformers as sampling_module
+from microcoder.sampling import sampler as sampling_module
 from microcoder.training.loading import load_model
 from microcoder.training.problems import load_problems, with_prompts
 from microcoder.training.training import quiet

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from microcoder.config import Config, load
-from microcoder.config.recipes import shipped
+from microcoder.config.layers import shipped
 
 GPUS = {"h200": (141, 4.24e12, 989e12), "h100": (80, 3.0e12, 989e12)}  # GB, bytes/s, bfloat16 operations/s
 JUDGE = {"no program loops": 0.033, "with endless loops": 0.141}  # core seconds a candidate, x86 (docs/results.md)

@@ -19,7 +19,7 @@ from microcoder.grpo import (
     truncation_mask,
 )
 from microcoder.models import resolve
-from microcoder.models.loading import load_tokenizer
+from microcoder.models.weights import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
 from microcoder.training.collect import Response
 from microcoder.training.loading import load_model

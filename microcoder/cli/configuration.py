@@ -30,7 +30,7 @@ def settings_of(words: tuple[str, ...]) -> tuple[Config, Path]:
 
 def _find(word: str) -> Path:
     """The file that CONFIG means."""
-    from ..config.recipes import shipped
+    from ..config.layers import shipped
     from ..schema import nearest
 
     path, names = Path(word), shipped()

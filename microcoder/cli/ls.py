@@ -15,7 +15,7 @@ from .shown import echo
 def command(as_json: bool) -> None:
     """List the configurations, algorithms, models, problems and suites that have a name."""
     from ..config import ABOUT
-    from ..config.recipes import about, shipped
+    from ..config.layers import about, shipped
     from ..models import known
 
     found = {

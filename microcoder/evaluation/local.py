@@ -16,7 +16,7 @@ import torch
 
 from ..config import RolloutConfig
 from ..models import ModelError, ModelSource, resolve
-from ..models.loading import end_tokens, load, load_tokenizer
+from ..models.weights import end_tokens, load, load_tokenizer
 from ..prompts import messages
 from ..sampling import Completion, GraphSampler, NotCapturable, Sampler, Sampling, encode, sampler_for
 from ..schema import Problem

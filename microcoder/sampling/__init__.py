@@ -1,10 +1,8 @@
 """A model and prompts in; completions out, each as soon as it is finished."""
 
-from .choose import sampler_for
-from .graph import GraphSampler
-from .sampling import Completion, Sampling
+from .graph import GraphSampler, sampler_for
+from .sampler import Completion, Sampler, Sampling, encode
 from .shadow import NotCapturable
-from .transformers import Sampler, encode
 from .vllm import VllmError, VllmSampler
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .sampling import Sampling, draw
+from .sampler import Sampling, draw
 
 
 @dataclass(frozen=True)

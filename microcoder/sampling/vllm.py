@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .sampling import Completion, Sampling
+from .sampler import Completion, Sampling
 
 
 class VllmError(ValueError):

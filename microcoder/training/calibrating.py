@@ -25,7 +25,7 @@ from ..config import Config, to_toml
 from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady, viable
 from ..judge.remote import open_judge
 from ..models import ModelSource, cache, resolve
-from ..models.loading import end_tokens, load_tokenizer
+from ..models.weights import end_tokens, load_tokenizer
 from ..runs import Run, read_metrics
 from ..sampling import Sampling, sampler_for
 from .collect import respond

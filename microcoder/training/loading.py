@@ -8,7 +8,7 @@ import torch
 
 from ..config import Config
 from ..models import ModelSource
-from ..models.loading import load
+from ..models.weights import load
 
 
 def load_model(config: Config, source: ModelSource) -> Any:

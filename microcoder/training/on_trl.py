@@ -33,7 +33,7 @@ from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge.base import Judging
 from ..models import ModelSource
-from ..models.loading import load_tokenizer
+from ..models.weights import load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
 from .batches import Batches, order

@@ -13,7 +13,7 @@ from transformers.integrations import get_available_reporting_integrations
 from ..config import Config
 from ..grpo import Stage, plan, segments
 from ..models import ModelError, is_cached, resolve
-from ..models.loading import load_tokenizer
+from ..models.weights import load_tokenizer
 from .batches import Batches, batches, order
 from .problems import DataError, load_problems, with_prompts
 from .ranks import devices

@@ -25,7 +25,7 @@ from ..config import Config
 from ..grpo import Stage, plan, segments
 from ..judge.remote import open_judge
 from ..models import resolve
-from ..models.loading import load_tokenizer
+from ..models.weights import load_tokenizer
 from ..runs import Run, latest_checkpoint
 from ..schema import Problem
 from .batches import Batches, batches

@@ -20,7 +20,7 @@ import pytest
 
 from microcoder.cli import main
 from microcoder.config import PRESETS, load
-from microcoder.config.recipes import shipped
+from microcoder.config.layers import shipped
 from microcoder.models import known
 from microcoder.runs import read_info, read_metrics
 

@@ -23,7 +23,7 @@ from microcoder.config import (
     toml_value,
     usable_cores,
 )
-from microcoder.config.recipes import about, shipped
+from microcoder.config.layers import about, shipped
 
 
 def write(tmp_path, text):

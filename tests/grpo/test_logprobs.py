@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from microcoder.grpo import logprobs, token_entropy, token_logprobs
+from microcoder.grpo import loss, token_entropy, token_logprobs
 
 
 def f64(values):
@@ -34,7 +34,7 @@ def random_logits(dtype=torch.float64, shape=(2, 7, 5)):
 @pytest.mark.parametrize("chunk", [1, 3, 512])
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 1.8])
 def test_logprobs_and_entropy_are_those_of_log_softmax(monkeypatch, chunk, temperature):
-    monkeypatch.setattr(logprobs, "CHUNK", chunk)
+    monkeypatch.setattr(loss, "CHUNK", chunk)
     logits, ids = random_logits()
     plain = (logits / temperature).log_softmax(-1)
     expected = plain.gather(-1, ids[..., None])[..., 0]

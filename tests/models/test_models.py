@@ -12,7 +12,7 @@ import pytest
 from model_folders import adapter, model, run, tensors
 
 from microcoder.models import ModelError, ModelSource, is_cached, known, names, resolve
-from microcoder.models.cache import cache, make_once
+from microcoder.models.source import cache, make_once
 
 ROOT = Path(__file__).parents[2]
 
@@ -171,7 +171,7 @@ def test_an_interrupted_making_leaves_nothing_and_can_be_done_again(tmp_path, er
 MAKE = """
 import os, sys, time
 from pathlib import Path
-from microcoder.models.cache import make_once
+from microcoder.models.source import make_once
 def make(folder):
     (folder / "half").touch()
     {}

@@ -7,7 +7,7 @@ from omegaconf.errors import OmegaConfBaseException
 from verl_runs import CPU, settings, theirs
 
 from microcoder.config import PRESETS, load
-from microcoder.config.recipes import shipped
+from microcoder.config.layers import shipped
 from microcoder.training.verl.stages import composed
 
 

@@ -15,7 +15,7 @@ from verl_runs import settings
 
 from microcoder.files import write_problems
 from microcoder.models import resolve
-from microcoder.models.loading import load_tokenizer
+from microcoder.models.weights import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
 from microcoder.training.verl.settings import NAME
 

@@ -16,8 +16,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig
 
 from microcoder.models import NANO
 from microcoder.prompts import messages
-from microcoder.sampling import GraphSampler, NotCapturable, Sampler, Sampling, encode, sampler_for, slots
-from microcoder.sampling.slots import AHEAD, CHUNK
+from microcoder.sampling import GraphSampler, NotCapturable, Sampler, Sampling, encode, graph, sampler_for
+from microcoder.sampling.graph import AHEAD, CHUNK
 from microcoder.starter import problems
 
 LIMIT = 16
@@ -182,7 +182,7 @@ def test_when_none_waits_any_more_the_batch_shrinks_and_every_row_goes_on_as_it_
 
 
 def test_a_prompt_is_kept_until_the_last_of_its_responses_is_finished(llama, monkeypatch):
-    monkeypatch.setattr(slots, "AHEAD", 1)  # so that each prompt takes the place of another one
+    monkeypatch.setattr(graph, "AHEAD", 1)  # so that each prompt takes the place of another one
     sampler = GraphSampler(llama, range(12), batch=4)
     found = list(sampler(PROMPTS, Sampling(1.0, LIMIT, samples=3)))
     assert sampler.room.prompts < len(PROMPTS) == sampler.usage.prompts_read

@@ -20,7 +20,7 @@ from torch.nn import functional
 from transformers.models.llama import modeling_llama
 from transformers.models.qwen3 import modeling_qwen3
 
-from microcoder.sampling import GraphSampler, Sampling, plain, slots
+from microcoder.sampling import GraphSampler, Sampling, graph, plain
 from microcoder.sampling.plain import Pools, Rows
 from microcoder.sampling.shadow import Shadow
 
@@ -371,5 +371,5 @@ def test_what_transformers_rotates_with_is_its_own_again_after_a_call_and_after_
 if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    slots.CHUNK = 2  # fewer steps after the last token
+    graph.CHUNK = 2  # fewer steps after the last token
     print(json.dumps({function.__name__: function() for function in CHECKS}))

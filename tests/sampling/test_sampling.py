@@ -13,8 +13,8 @@ from microcoder.grpo import token_entropy
 from microcoder.models import NANO
 from microcoder.prompts import messages
 from microcoder.sampling import Sampler, Sampling, encode
-from microcoder.sampling import transformers as plain
-from microcoder.sampling.sampling import draw
+from microcoder.sampling import sampler as plain
+from microcoder.sampling.sampler import draw
 from microcoder.starter import problems
 
 LIMIT = 64

@@ -39,7 +39,7 @@ def pass_rates(
     belongs to the caller."""
     import torch
 
-    from ...models.loading import end_tokens, load, load_tokenizer
+    from ...models.weights import end_tokens, load, load_tokenizer
     from ...sampling import Sampling, encode, sampler_for
 
     source = resolve(model_name, progress=note)

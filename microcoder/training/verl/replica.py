@@ -18,9 +18,9 @@ from verl.workers.rollout.base import _ROLLOUT_REGISTRY, BaseRollout
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
 
 from ...models import ModelSource
-from ...models.loading import end_tokens, load, load_tokenizer
+from ...models.weights import end_tokens, load, load_tokenizer
 from ...sampling import Sampling
-from ...sampling.transformers import Sampler
+from ...sampling.sampler import Sampler
 from .settings import NAME
 
 

@@ -16,7 +16,7 @@ from verl.utils.config import validate_config
 from ...config import Config
 from ...grpo import Stage
 from ...models import ModelSource, resolve
-from ...models.loading import end_tokens, load_tokenizer
+from ...models.weights import end_tokens, load_tokenizer
 from ...runs import Run, latest_checkpoint
 from ..batches import PlanError, batches, order
 from ..on_verl import Setup, StageTrainer, native

@@ -1,4 +1,4 @@
-"""The three layers and their errors: an unknown key, a wrong value, a file that is not TOML.
+"""The three layers of a configuration, their errors, and how a configuration is found by its name.
 
 A layer that names a preset brings all of the preset's values with it, under the layer's own: so a preset on the
 command line replaces what a file spelled out, and a single key still wins over its preset.
@@ -156,3 +156,14 @@ def _complaint(model: type[BaseModel], data: dict[str, Any], keys: tuple[str, ..
     return f"{source}{name} is {found}; expected {takes}\n  {name}: {field.description}"
 
 
+RECIPES = Path(__file__).parent / "recipes"
+
+
+def shipped() -> dict[str, Path]:
+    """Every configuration by name."""
+    return {path.stem: path for path in sorted(RECIPES.glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """What a configuration is for: its first line, a comment."""
+    return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ").rstrip()
