@@ -1,10 +1,7 @@
 """What is wrong with a run, why that usually happens, and what to type about it.
 
-    history.py    the metrics so far, as the rules look at them
-    rule.py       what a rule is
-    causes.py     rules that name what made a run fail; they explain others
-    answers.py    rules about the answers: can they be read, are they judged, do they tell good from bad
-    policy.py     rules about the policy and its updates
+    history.py    the metrics so far, as the rules look at them; what a rule is
+    rules.py      the rules: causes, which explain others, then symptoms in the answers and in the policy
 
 Metrics are the lines of metrics.jsonl, `config` the settings as config.toml has them; without it some rules are mute.
 """
@@ -15,12 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import answers, causes, policy
-from .history import History
-from .rule import Severity
+from . import rules
+from .history import History, Severity
 
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
-RULES = {rule.code: rule for rule in (*causes.RULES, *answers.RULES, *policy.RULES)}
+RULES = {rule.code: rule for rule in rules.RULES}
 QUIET = 10  # steps for which `new_advice` does not say the same thing again
 PASSING = 3  # steps at which something must have been found for `advise_run` to mention it once it is over
 
@@ -44,7 +40,7 @@ class Advice:
 
     @property
     def is_cause(self) -> bool:
-        return RULES[self.code] in causes.RULES
+        return RULES[self.code] in rules.CAUSES
 
 
 def advise(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:

@@ -1,4 +1,10 @@
-"""The metrics of a run so far, as the rules look at them. A metric that was not recorded gives nothing to look at."""
+"""The metrics of a run so far, as the rules look at them, and what a rule is.
+
+A metric that was not recorded gives nothing to look at. A rule is a few words of data, and a function that says in a
+sentence what it found in the history, or nothing. In a remedy {longer}, {warmer}, {cooler}, {milder}, {patient} and
+{slower} stand for values worked out from those in use, and RUN for the run. `claim` and `figure` are those of the paper
+on the matter. `explains` names the rules that fire because this one does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 Metric = str | Callable[[dict[str, Any]], Any]  # a name, or what is worked out from a line
 
@@ -90,3 +96,32 @@ def _values(name: Metric, lines: Iterable[dict[str, Any]]) -> Iterator[float]:
         value = _number(line.get(name) if isinstance(name, str) else name(line))
         if value is not None:
             yield value
+
+
+Severity = Literal["warning", "error"]
+Finds = Callable[[History], str | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    code: str
+    severity: Severity
+    reason: str
+    remedy: str
+    finds: Finds
+    claim: int | None = None
+    figure: int | None = None
+    explains: frozenset[str] = frozenset()
+
+
+def rule(
+    severity: Severity,
+    reason: str,
+    remedy: str,
+    claim: int | None = None,
+    figure: int | None = None,
+    explains: str = "",
+) -> Callable[[Finds], Rule]:
+    """Make a function a rule; its name is the code. `explains` is written as words."""
+    names = frozenset(explains.split())
+    return lambda finds: Rule(finds.__name__, severity, reason, remedy, finds, claim, figure, names)

@@ -36,7 +36,7 @@ def command(
     temperatures = _grid(grid)
     _refuse_output(Path(output))  # before anything is measured
     from ..judge import JudgeError
-    from ..runs.calibration_plot import plot_calibration
+    from ..runs.plot import plot_calibration
     from ..training.calibrating import GRID, as_record, calibrate
     from ..training.training import quiet
     from .live import Live

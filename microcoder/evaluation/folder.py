@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from ..files import FileError, json_line
-from ..runs.disk import RunError, write_whole
-from ..runs.lock import release, take
+from ..runs.disk import RunError, release_lock, take_lock, write_whole
 from ..verdict_log import VerdictLog
 from .asking import Ask, differences
 from .reading import as_sample, read_json
@@ -36,7 +35,7 @@ class Folder:
         self.samples: dict[str, Sample] = {}
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = take(self.path, "name another folder with -o")
+            self._lock = take_lock(self.path, "name another folder with -o")
         except OSError as error:
             raise BenchError(f"{path} cannot be made: {error.strerror}; name another folder with -o") from None
         except RunError as error:
@@ -47,10 +46,10 @@ class Folder:
             self._recover()
             self.verdicts = VerdictLog(self.path / "verdicts.jsonl")
         except FileError as error:
-            release(self._lock)
+            release_lock(self._lock)
             raise BenchError(str(error)) from None
         except BaseException:
-            release(self._lock)
+            release_lock(self._lock)
             raise
 
     def add(self, sample: Sample) -> None:
@@ -65,7 +64,7 @@ class Folder:
     def close(self) -> None:
         self._file.close()
         self.verdicts.close()
-        release(self._lock)
+        release_lock(self._lock)
 
     def __enter__(self) -> Folder:
         return self

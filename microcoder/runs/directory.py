@@ -1,4 +1,4 @@
-"""Run: the one writer of a run directory.
+"""Run, the one writer of a run directory, and the readers of its state, metrics and checkpoints.
 
 run.json is written before config.toml, and a folder is a run when it holds both: a `create` that was killed between
 them can simply be called again, and a config.toml that somebody put into a folder is never written over.
@@ -6,18 +6,30 @@ them can simply be called again, and a config.toml that somebody put into a fold
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from ..files import json_line
-from . import lock, rollouts
-from .disk import RunError, append_line, full_disk, is_full, plain, write_whole, writing
-from .reading import CONFIG, INFO, METRICS, checkpoints, latest_checkpoint, read_info, read_metrics
+from . import rollouts
+from .disk import (
+    RunError,
+    append_line,
+    full_disk,
+    is_full,
+    plain,
+    read_lines,
+    release_lock,
+    take_lock,
+    write_whole,
+    writing,
+)  # fmt: skip
 
-__all__ = ["Run", "RunError", "checkpoints", "latest_checkpoint", "read_info", "read_metrics"]
+CONFIG, INFO, METRICS = "config.toml", "run.json", "metrics.jsonl"
 ELSEWHERE = "choose another name with train.name=..."
 
 
@@ -40,7 +52,7 @@ class Run:
             path.mkdir(parents=True, exist_ok=True)
         _refuse_strange(path)  # before a lock file is left in it
         begun = {"status": "running", "steps_done": 0, "started": _now(), "ended": None, "reason": None}
-        run = cls(path, lock.take(path), {**begun, **info})
+        run = cls(path, take_lock(path), {**begun, **info})
         try:
             _refuse_run(path)
             run.update()
@@ -55,7 +67,7 @@ class Run:
         """Open a run to go on with it; `rewind` to the step of the checkpoint before logging anything."""
         path = Path(path)
         read_info(path)  # before a lock file is left in a folder that is no run
-        run = cls(path, lock.take(path), {})
+        run = cls(path, take_lock(path), {})
         try:
             run.info = read_info(path)
             run._last_step = max((line["step"] for line in run.metrics()), default=None)
@@ -97,7 +109,7 @@ class Run:
         self.update(steps_done=self._last_step or 0)
 
     def close(self) -> None:
-        lock.release(self._held)
+        release_lock(self._held)
 
     def __enter__(self) -> Run:
         return self
@@ -142,3 +154,41 @@ def _refuse_run(path: Path) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+
+
+def read_info(path: str | Path) -> dict[str, Any]:
+    """What run.json says; a folder that is no run is refused."""
+    path = Path(path)
+    if not all((path / name).is_file() for name in (INFO, CONFIG)):
+        near = path if path.is_dir() else path.parent
+        runs = sorted(str(info.parent) for info in near.glob(f"*/{INFO}"))
+        hint = f"; runs are {', '.join(runs[:5])}{', ...' * (len(runs) > 5)}" if runs else ""
+        raise RunError(f"{path} is not a run directory (one holds {INFO} and {CONFIG}){hint}")
+    try:
+        return dict(json.loads((path / INFO).read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise RunError(f"cannot read {path / INFO}: {error}") from None
+
+
+def read_metrics(path: str | Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl so far, in the order of steps; a line that a kill cut off is left out."""
+    return read_lines(Path(path) / METRICS)
+
+
+def checkpoints(path: str | Path) -> list[int]:
+    """The steps of the complete checkpoints: those that hold trainer_state.json, which the engine writes last."""
+    steps = []
+    for state in Path(path).glob("checkpoints/checkpoint-*/trainer_state.json"):
+        step = re.fullmatch(r"checkpoint-(\d+)", state.parent.name)
+        with contextlib.suppress(OSError, ValueError):  # cut off in the middle: not complete
+            json.loads(state.read_bytes())
+            steps += [int(step[1])] if step else []
+    return sorted(steps)
+
+
+def latest_checkpoint(path: str | Path) -> Path | None:
+    """The folder of the newest complete checkpoint."""
+    steps = checkpoints(path)
+    return Path(path) / "checkpoints" / f"checkpoint-{steps[-1]}" if steps else None

@@ -2,15 +2,18 @@
 
 A line counts once its end is written. What follows the last line end was torn off by a kill: readers pass over it
 and the next writer cuts it away. A write that fails half-way (a full disk) is taken back before the error is told.
+One process writes at a time: it holds a lock that the system takes back when the process ends, however it ends.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import math
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,3 +156,38 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def take_lock(path: Path, otherwise: str = "choose another name with train.name=...") -> IO[bytes]:
+    """The lock of the directory `path`; a live holder is named in the refusal, and what else can be done."""
+    name = path / ".lock"
+    with writing(name):
+        lock = open(name, "a+b", buffering=0)
+    try:
+        _lock(lock, path, otherwise)
+        with writing(name):
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
+def release_lock(lock: IO[bytes]) -> None:
+    """Let go at once, even where a forked child still holds the file open."""
+    if not lock.closed:
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        lock.close()
+
+
+def _lock(lock: IO[bytes], path: Path, otherwise: str) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read().decode() or "another process"  # it may not have written its name yet
+        raise RunError(f"{path} is in use by {holder}; wait until that has ended, or {otherwise}") from None
+    except OSError:
+        pass  # a file system without locks: two writers are then the user's to avoid

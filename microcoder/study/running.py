@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, load
-from ..runs import lock, read_metrics
-from ..runs.disk import write_whole
+from ..runs import read_metrics
+from ..runs.disk import release_lock, take_lock, write_whole
 from .formats import PLACE, write_varied
 from .judging import judge_runs
 from .plan import Study
@@ -60,7 +60,7 @@ def run_studies(
     deadline = time.monotonic() + stop_after
     runs, where = planned(studies, seeds, out)
     (out / "studies").mkdir(parents=True, exist_ok=True)
-    held = lock.take(out, "name another folder with --out")
+    held = take_lock(out, "name another folder with --out")
     try:
         _remember(out / "plan.json", where)
         for study in studies:
@@ -76,7 +76,7 @@ def run_studies(
         _make(todo, out, together, deadline, tell, outcome)
         _measure([run for run in runs if run.name in outcome.finished], out, deadline, tell)
     finally:
-        lock.release(held)
+        release_lock(held)
     return outcome
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ..runs.disk import plain
-from .answers import Answers
 from .find import KINDS
 from .library import Library
-from .server import STATIC, plotly_script
+from .questions import Questions
+from .routes import STATIC, plotly_script
 from .state import TEXT
 
 RUNS = 40  # of a folder with more, the first by name
@@ -35,7 +35,7 @@ SCRIPT_END = re.compile(r"</(script)", re.IGNORECASE)
 
 def export(root: Path, path: Path, megabytes: float = 20.0) -> str:
     """Write the file; what it holds, in words."""
-    answers, words = _answers(Answers(Library(root)), int(megabytes * 1e6))
+    answers, words = _answers(Questions(Library(root)), int(megabytes * 1e6))
     runs = [key.split("=", 1)[1] for key in answers if key.startswith("run\n")]
     packed = {"about": {"words": words, "only": runs[0] if len(runs) == 1 else None}, "answers": answers}
     data = gzip.compress(json.dumps(plain(packed), separators=(",", ":")).encode(), mtime=0)
@@ -66,7 +66,7 @@ def spread(steps: list[int]) -> list[int]:
     return [steps[at] for at in dict.fromkeys(order)]
 
 
-def _answers(answers: Answers, room: int) -> tuple[dict[str, Any], str]:
+def _answers(answers: Questions, room: int) -> tuple[dict[str, Any], str]:
     found: dict[str, Any] = {}
     listing = answers.listing()
     kept, left = listing["runs"][:RUNS], len(listing["runs"][RUNS:])
@@ -86,7 +86,7 @@ def _answers(answers: Answers, room: int) -> tuple[dict[str, Any], str]:
     return found, f"A copy of {_count(len(kept), 'run')}, {rollouts}{more}. `microcoder view` shows everything, live."
 
 
-def _run(found: dict[str, Any], answers: Answers, name: str, room: int) -> tuple[int, int]:
+def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> tuple[int, int]:
     """How many of its steps are taken, and how many there are."""
     _keep(found, answers.run(name), "run", run=name)
     _keep(found, answers.metrics(name), "metrics", run=name)
@@ -99,7 +99,7 @@ def _run(found: dict[str, Any], answers: Answers, name: str, room: int) -> tuple
     return len(chosen), len(steps)
 
 
-def _steps(found: dict[str, Any], answers: Answers, run: str, steps: list[int], room: int) -> list[int]:
+def _steps(found: dict[str, Any], answers: Questions, run: str, steps: list[int], room: int) -> list[int]:
     """The steps whose rollouts there is room for; one at least."""
     chosen: list[int] = []
     for step in spread(steps):
@@ -115,7 +115,7 @@ def _steps(found: dict[str, Any], answers: Answers, run: str, steps: list[int], 
     return sorted(chosen)
 
 
-def _finders(found: dict[str, Any], answers: Answers, run: str, steps: set[int]) -> None:
+def _finders(found: dict[str, Any], answers: Questions, run: str, steps: set[int]) -> None:
     for kind in KINDS:
         if kind != "text":
             record = answers.find(run, kind) if steps else {"found": []}

@@ -24,7 +24,7 @@ class Missing(LookupError):
 
 
 @dataclass(frozen=True)
-class Folder:
+class Entry:
     """A folder of one of the kinds. `file` is the only way to what is in it."""
 
     kind: str
@@ -45,11 +45,11 @@ class Folder:
 
 @dataclass(frozen=True)
 class Listing:
-    folders: dict[str, Folder]
+    folders: dict[str, Entry]
     refused: tuple[str, ...]  # links that lead out
     complete: bool
 
-    def of(self, kind: str) -> list[Folder]:
+    def of(self, kind: str) -> list[Entry]:
         return [folder for folder in self.folders.values() if folder.kind == kind]
 
 
@@ -70,7 +70,7 @@ class Library:
                 self._listing, self._at = _look(self.root, self.only), time.monotonic()
             return self._listing
 
-    def get(self, name: str, *kinds: str) -> Folder:
+    def get(self, name: str, *kinds: str) -> Entry:
         """The folder of that name; one that is not there is refused."""
         folder = self.listing().folders.get(name)
         if folder is None or (kinds and folder.kind not in kinds):
@@ -79,7 +79,7 @@ class Library:
 
 
 def _look(root: Path, only: str | None) -> Listing:
-    folders: dict[str, Folder] = {}
+    folders: dict[str, Entry] = {}
     refused: list[str] = []
     looked, pending = 0, [(root / only, 1)] if only else [(root, 0)]
     within = root / only if only else root
@@ -98,7 +98,7 @@ def _look(root: Path, only: str | None) -> Listing:
         kind = _kind(files) if depth else None
         if kind is not None:
             name = path.relative_to(root).as_posix()
-            folders[name] = Folder(kind, name, path, root)
+            folders[name] = Entry(kind, name, path, root)
         if kind != "bench" and depth < DEPTH:
             pending += [(path / name, depth + 1) for name in inner if kind != "run" or name in INSIDE_RUN]
     return Listing(dict(sorted(folders.items())), tuple(sorted(refused)), not pending)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..runs.disk import opened
 from ..schema import quoted
-from .library import Folder, Missing, stamps
+from .library import Entry, Missing, stamps
 
 FILES = ("run.json", "config.toml", "metrics.jsonl")
 TAIL = 1 << 16  # bytes of metrics.jsonl: some fifty steps
@@ -30,7 +30,7 @@ JSON, TOML, LOCK = 1 << 22, 1 << 17, 1 << 10  # bytes of such a file; with more 
 DOTS, TEXT = 200, 500  # in a line of TOML; characters of what a table shows
 
 
-def state(folder: Folder) -> dict[str, Any]:
+def state(folder: Entry) -> dict[str, Any]:
     """What the table of runs shows of a run. What cannot be read is named under `faults`."""
     try:
         return _state(folder)
@@ -39,7 +39,7 @@ def state(folder: Folder) -> dict[str, Any]:
         return {"name": folder.name, **_record({}, {}, [], 0.0, faults), "tail": None, "left_s": None}
 
 
-def _state(folder: Folder) -> dict[str, Any]:
+def _state(folder: Entry) -> dict[str, Any]:
     files, faults = [], []
     for name in FILES:
         try:
@@ -148,7 +148,7 @@ def _tail(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _alive(folder: Folder, changed: float, pace: float | None) -> str:
+def _alive(folder: Entry, changed: float, pace: float | None) -> str:
     """Whether a run that says running does run, as far as can be told without touching its lock."""
     try:
         with opened(folder.file(".lock")) as file:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcoder.advise import PASSING, QUIET, RULES, advise, advise_run, causes, new_advice
+from microcoder.advise import PASSING, QUIET, RULES, advise, advise_run, new_advice
+from microcoder.advise.rules import CAUSES
 from microcoder.config import load
 
 CONFIG = load(None).model_dump()
@@ -218,11 +219,11 @@ def test_what_a_cause_explains_is_a_rule_and_itself_explains_it_not():
     for rule in RULES.values():
         assert rule.explains <= set(RULES)
         assert not any(rule.code in RULES[other].explains for other in rule.explains)
-        assert not rule.explains or rule in causes.RULES
+        assert not rule.explains or rule in CAUSES
 
 
 def test_causes_name_the_claim_and_the_figure_behind_them():
-    assert [(rule.code, rule.claim, rule.figure) for rule in causes.RULES] == [
+    assert [(rule.code, rule.claim, rule.figure) for rule in CAUSES] == [
         ("too_cold", 8, 3),
         ("too_hot", 12, 3),
         ("limit_too_short", 19, 9),

@@ -16,7 +16,8 @@ from train_runs import timeless
 
 from microcoder.cli import main
 from microcoder.config import load
-from microcoder.runs import lock, read_info, read_metrics, read_rollouts
+from microcoder.runs import read_info, read_metrics, read_rollouts
+from microcoder.runs.disk import release_lock, take_lock
 from microcoder.study.processes import Job, side_by_side, tail
 
 COMMAND = [sys.executable, "-m", "microcoder.cli", "study", "run"]
@@ -162,9 +163,9 @@ def test_runs_that_were_made_with_other_settings_are_refused_by_name(made, capsy
 def test_a_folder_that_another_command_works_in_is_refused(tmp_path, capsys):
     (tmp_path / "tiny.toml").write_text(STUDY)
     (tmp_path / "out" / "nano").mkdir(parents=True)
-    held = lock.take(tmp_path / "out" / "nano")
+    held = take_lock(tmp_path / "out" / "nano")
     code, words = said(capsys, tmp_path)
-    lock.release(held)
+    release_lock(held)
     assert code == 2
     assert f"in use by process {os.getpid()}" in words and "--out" in words
 

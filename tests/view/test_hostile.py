@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from view_runs import make_bench, make_run, make_study
 
 from microcoder.view import app, export
-from microcoder.view.answers import Answers
 from microcoder.view.library import Library, Missing
+from microcoder.view.questions import Questions
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 QUICK_S = 10.0
@@ -242,7 +242,7 @@ def test_ids_of_thousands_of_digits_in_a_bench_are_passed_over(tmp_path):
 def test_a_file_that_takes_long_is_read_on_with_the_next_answers(tmp_path, monkeypatch):
     path = make_run(tmp_path / "r" / "a", steps=1)
     (path / "metrics.jsonl").write_bytes(b"".join(b'{"step": %d, "reward": 1}\n' % n for n in range(400)))
-    monkeypatch.setattr("microcoder.view.following.BUDGET_S", 0.0)
+    monkeypatch.setattr("microcoder.view.follow.BUDGET_S", 0.0)
     client = asked(tmp_path / "r")
     tags, steps = [], []
     for _ in range(440):
@@ -257,10 +257,10 @@ def test_a_file_that_takes_long_is_read_on_with_the_next_answers(tmp_path, monke
 def test_a_run_that_cannot_be_read_at_all_says_why(tmp_path, monkeypatch):
     make_run(tmp_path / "r" / "a", steps=1)
     monkeypatch.setattr("microcoder.view.state._read", lambda *_: 1 / 0)
-    (run,) = Answers(Library(tmp_path / "r")).listing()["runs"]
+    (run,) = Questions(Library(tmp_path / "r")).listing()["runs"]
     assert run["faults"] == ["it cannot be read: ZeroDivisionError: division by zero"]
     with pytest.raises(Missing):
-        Answers(Library(tmp_path / "r")).run("b")
+        Questions(Library(tmp_path / "r")).run("b")
 
 
 def test_a_link_to_itself_among_the_runs_does_not_hide_them(tmp_path):

@@ -20,7 +20,7 @@ from view_runs import HOSTILE, make_bench, make_run, make_study
 from microcoder.cli import cli
 from microcoder.view import app, export
 from microcoder.view.export import MODULES, bundle
-from microcoder.view.server import STATIC
+from microcoder.view.routes import STATIC
 
 TOKEN = "a-long-secret"
 

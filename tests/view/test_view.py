@@ -15,19 +15,17 @@ from view_runs import HOSTILE, make_bench, make_run, make_study, metrics, rollou
 from microcoder.advise import new_advice
 from microcoder.runs import Run, write_rollouts
 from microcoder.view import find
-from microcoder.view.answers import Answers
 from microcoder.view.export import spread
-from microcoder.view.hacks import suspicions
+from microcoder.view.find import suspicions
+from microcoder.view.follow import Columns, Remarks, thin
 from microcoder.view.library import Library, Missing
-from microcoder.view.metrics import Columns
-from microcoder.view.remarks import Remarks
-from microcoder.view.thin import thin
+from microcoder.view.questions import Questions
 
 
 @pytest.fixture
 def answers(tmp_path):
     make_run(tmp_path / "runs" / "a")
-    return Answers(Library(tmp_path / "runs"))
+    return Questions(Library(tmp_path / "runs"))
 
 
 # ---- what there is
@@ -70,7 +68,7 @@ def test_a_file_of_a_run_that_is_a_link_out_is_not_read(tmp_path, file):
     path = make_run(tmp_path / "runs" / "a", steps=1, rollouts=False)
     (path / file).unlink(missing_ok=True)
     (path / file).symlink_to(secret / file)
-    answers = Answers(Library(tmp_path / "runs"))
+    answers = Questions(Library(tmp_path / "runs"))
     ask = {"metrics.jsonl": answers.metrics, "config.toml": answers.run, "rollouts": lambda run: answers.step(run, 1)}
     with pytest.raises(Missing, match="leads out of a"):
         ask[file]("a")
@@ -105,7 +103,7 @@ def test_the_state_of_a_run_holds_what_the_table_shows(answers):
 
 def test_a_run_whose_process_lives_is_running_and_says_how_long_it_takes_and_one_whose_process_is_gone_is_not(tmp_path):
     path = make_run(tmp_path / "runs" / "a", steps=3, status="running")
-    answers = Answers(Library(tmp_path / "runs"))
+    answers = Questions(Library(tmp_path / "runs"))
     with Run.resume(path):
         state = answers.run("a")
         assert state["status"] == "running"
@@ -121,7 +119,7 @@ def test_a_run_whose_process_lives_is_running_and_says_how_long_it_takes_and_one
 def test_a_run_with_a_broken_file_is_listed_and_the_file_is_named(tmp_path, file, content):
     path = make_run(tmp_path / "runs" / "a", steps=2)
     (path / file).write_bytes(content)
-    (state,) = Answers(Library(tmp_path / "runs")).listing()["runs"]
+    (state,) = Questions(Library(tmp_path / "runs")).listing()["runs"]
     assert state["step"] == 2
     broken = not (file == "config.toml" and content == b"")
     assert [fault.split()[0] for fault in state["faults"]] == ([file] if broken else [])
@@ -207,7 +205,7 @@ def test_a_part_that_is_zoomed_into_is_not_thinned(tmp_path):
     path = tmp_path / "runs" / "a"
     path.mkdir(parents=True)
     write(path / "metrics.jsonl", *range(10_000))
-    answers = Answers(Library(tmp_path / "runs"))
+    answers = Questions(Library(tmp_path / "runs"))
     assert len(answers.metrics("a")["series"]["reward"]["x"]) < 1600
     assert answers.metrics("a", 100, 110)["series"]["reward"]["x"] == list(range(100, 111))
 
@@ -326,7 +324,7 @@ def test_the_same_program_accepted_for_two_problems_is_suspected(tmp_path):
     code = "def f(x):\n    return sorted(x)[0] + max(x)"
     rows = [rollout(n, f"p{n}", right=n != 2, code=code) for n in range(3)]
     write_rollouts(tmp_path / "runs" / "a", 1, rows)
-    (hit,) = Answers(Library(tmp_path / "runs")).find("a", "hacks")["found"]
+    (hit,) = Questions(Library(tmp_path / "runs")).find("a", "hacks")["found"]
     assert (hit["problem"], hit["row"]) == ("p1", 1)
     assert hit["why"] == "the same program was accepted for p0 at step 1"
 
@@ -336,7 +334,7 @@ def test_the_same_program_accepted_for_two_problems_is_suspected(tmp_path):
 
 def test_two_runs_are_compared_by_the_last_visit_of_each_problem_they_share(answers, tmp_path):
     make_run(tmp_path / "runs" / "b", steps=9)
-    found = Answers(Library(tmp_path / "runs")).compare("a", "b")
+    found = Questions(Library(tmp_path / "runs")).compare("a", "b")
     assert found["problems"][0] == ("p0", [10, 0, 4, 15, 40], [9, 3, 4, 15, 36])
     assert [line[0] for line in found["problems"]] == ["p0", "p1", "p2"]
     assert (found["only_one"], found["only_other"], found["note"]) == (0, 0, "")
@@ -345,7 +343,7 @@ def test_two_runs_are_compared_by_the_last_visit_of_each_problem_they_share(answ
 def test_bench_results_are_shown_and_compared_like_rollouts(tmp_path):
     make_bench(tmp_path / "b" / "one", right=1)
     make_bench(tmp_path / "b" / "two", right=3)
-    answers = Answers(Library(tmp_path / "b"))
+    answers = Questions(Library(tmp_path / "b"))
     assert answers.bench("one")["limits"] == [{"limit": 64, "problems": [["b0", 1, 4], ["b1", 0, 4]]}]
     assert answers.compare("one", "two")["problems"][0] == ("b0", [64, 1, 4, 1, 4], [64, 3, 4, 3, 4])
     rows = answers.group("two", 64, "b0")["rows"]
@@ -357,7 +355,7 @@ def test_a_bench_with_a_broken_file_says_so(tmp_path):
     path = make_bench(tmp_path / "b" / "one")
     (path / "scores.json").write_text("{")
     (path / "verdicts.jsonl").write_text('{"id": "b0#0@64"}\n{"id": 3}\nx')
-    answers = Answers(Library(tmp_path / "b"))
+    answers = Questions(Library(tmp_path / "b"))
     assert "scores.json cannot be read" in answers.bench("one")["fault"]
     assert answers.bench("one")["limits"] == [{"limit": 64, "problems": [["b0", 0, 1]]}]
 

@@ -1,29 +1,37 @@
 """The answers over HTTP: GET only, JSON under /api, the pages under /static.
 
 An answer carries an ETag, and one that its asker still holds is not sent again: most polls end with a few stats.
+
+1. The Host header must name this machine: a page of another site whose name was made to point here is turned away.
+2. With a token, it must be given: once as ?token=, which a cookie then stands for, or as `Authorization: Bearer`.
+3. Every answer carries a content security policy: nothing is loaded from elsewhere, no script but ours runs.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import socket
+from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode
 
 import uvicorn
 from fastapi import FastAPI, Query, Request
-from fastapi.responses import PlainTextResponse, Response
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..runs.disk import opened, plain
-from ..web import LOOPBACK
-from .answers import Answers
+from ..web import LOOPBACK, hostname
 from .find import KINDS
-from .guard import Guard
 from .library import Library, Missing
+from .questions import Questions
 
 STATIC = Path(__file__).resolve().parent / "static"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
@@ -31,17 +39,29 @@ Step = Annotated[int, Query(ge=0, le=10**9)]
 Kind = Annotated[str, Query(pattern=f"^({'|'.join(KINDS)})$")]
 Text = Annotated[str, Query(max_length=500)]
 FILE = 1 << 25  # bytes of a picture
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 FIGURES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 def app(root: Path, token: str | None = None, host: str = "127.0.0.1") -> FastAPI:
     """The server of the folder `root`; with a token, whoever gives it may ask by any name of this machine."""
-    answers = Answers(Library(root))
+    answers = Questions(Library(root))
     hosts = None if token else tuple(dict.fromkeys((host, *LOOPBACK)))
     server = FastAPI(
         title="microcoder view",
         openapi_url=None,
-        middleware=[Middleware(Guard, hosts=hosts, token=token)],
+        middleware=[Middleware(PageGuard, hosts=hosts, token=token)],
         exception_handlers={Missing: _missing},
     )
     _pages(server, answers)
@@ -67,7 +87,7 @@ def plotly_script() -> Path:
     return (Path(str(files("plotly"))) / "package_data" / "plotly.min.js").resolve()
 
 
-def _pages(server: FastAPI, answers: Answers) -> None:
+def _pages(server: FastAPI, answers: Questions) -> None:
     pages = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
 
     @server.get("/")
@@ -91,7 +111,7 @@ def _pages(server: FastAPI, answers: Answers) -> None:
         return _file(request, found, FIGURES)
 
 
-def _questions(server: FastAPI, answers: Answers) -> None:
+def _questions(server: FastAPI, answers: Questions) -> None:
     @server.get("/api/list")
     def list_(request: Request) -> Response:
         return _json(request, answers.listing())
@@ -188,3 +208,63 @@ def _file(request: Request, path: Path, types: dict[str, str]) -> Response:
 
 async def _missing(request: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error}\n", 404)
+
+
+class PageGuard:
+    """The middleware. `hosts`: names by which this server is asked, None where any is good, as a token decides."""
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None, token: str | None) -> None:
+        self.app, self.hosts, self.token = app, hosts, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the start and the end of the server; there are no web sockets
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        answer = self._refusal(scope) or self._entry(scope)
+        await (answer or self.app)(scope, receive, with_headers)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        host = hostname(Headers(scope=scope).get("host", ""))
+        if self.hosts is not None and host not in self.hosts:
+            words = f"this server answers as {self.hosts[0]}, not as {host[:80]!r}; --host and --token change that\n"
+            return PlainTextResponse(words, 421)
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("this server only reads\n", 405)
+        return None
+
+    def _entry(self, scope: Scope) -> Response | None:
+        """None: come in. With a token in the address, a cookie, and the same address without it."""
+        if self.token is None:
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in query if name == "token"]
+        headers, cookie = Headers(scope=scope), f"microcoder-{(scope.get('server') or ('', 0))[1]}"
+        if any(map(self._right, given)):
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
+            answer.set_cookie(cookie, self.token, httponly=True, samesite="strict")
+            return answer
+        if not given and self._right(headers.get("authorization", "").removeprefix("Bearer ")):
+            return None
+        try:
+            kept = SimpleCookie(headers.get("cookie", "")).get(cookie)
+        except CookieError:
+            kept = None
+        if not given and kept is not None and self._right(kept.value):
+            return None
+        what = "that token is not the right one" if given else "a token is needed"
+        words = f"{what}: open the address that `microcoder view` printed, which ends in ?token=...\n"
+        return PlainTextResponse(words, 401)
+
+    def _right(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), (self.token or "").encode())

@@ -13,15 +13,11 @@ import numpy as np
 from .. import __version__
 from ..runs.disk import opened
 from ..runs.series import STAGED
-from . import bench, find, rollouts
-from .compare import compare
-from .following import Shelf
-from .library import Folder, Library, Missing, stamps
-from .metrics import Columns
-from .panels import METRICS, PANELS
-from .remarks import Remarks
+from . import find
+from .follow import METRICS, PANELS, Columns, Followers, Remarks, thin
+from .groups import bench_group, bench_limits, bench_scores, read_step, report, steps
+from .library import Entry, Library, Missing, stamps
 from .state import read_config, read_json, state, words
-from .thin import thin
 
 WATCHED = (  # files whose change makes an answer about a folder stale
     "run.json", "config.toml", "metrics.jsonl", "rollouts", "rollouts/index.jsonl", "rollouts/groups.jsonl",
@@ -31,11 +27,11 @@ CONFIG = 1 << 18  # bytes of config.toml that are shown
 LINE = 160  # characters of a statement in a list
 
 
-class Answers:
+class Questions:
     """The questions, of one library."""
 
     def __init__(self, library: Library) -> None:
-        self.library, self.columns, self.advice = library, Shelf(Columns), Shelf(_remarks)
+        self.library, self.columns, self.advice = library, Followers(Columns), Followers(_remarks)
 
     def stamp(self, *names: str) -> object:
         """What changes when an answer about these folders may have."""
@@ -92,12 +88,12 @@ class Answers:
         return self.advice.get(self.library.get(run, "run").file("metrics.jsonl")).found
 
     def steps(self, run: str) -> list[int]:
-        return rollouts.steps(self.library.get(run, "run"))
+        return steps(self.library.get(run, "run"))
 
     def step(self, run: str, step: int) -> dict[str, Any]:
         """The groups of a step, each with the first line of its statement."""
         folder = self.library.get(run, "run")
-        found = rollouts.read_step(folder, step)
+        found = read_step(folder, step)
         groups = [
             {**group._asdict(), "title": _line(found.statements.get(group.problem, ""))} for group in found.groups()
         ]
@@ -107,8 +103,8 @@ class Answers:
         """The samples of one problem at one step; of a bench, at one limit."""
         folder = self.library.get(of, "run", "bench")
         if folder.kind == "bench":
-            return {"step": step, "problem": problem, "statement": "", "rows": bench.group(folder, step, problem)}
-        found = rollouts.read_step(folder, step)
+            return {"step": step, "problem": problem, "statement": "", "rows": bench_group(folder, step, problem)}
+        found = read_step(folder, step)
         rows = [row for row in found.rows if row["problem"] == problem]
         if not rows:
             raise Missing(f"no rollout of step {step} is for problem {problem!r}")
@@ -121,19 +117,19 @@ class Answers:
         return find.find(self.library.get(run, "run"), kind, q, before)
 
     def compare(self, a: str, b: str) -> dict[str, Any]:
-        return compare(self.library.get(a, "run", "bench"), self.library.get(b, "run", "bench"))
+        return find.compare(self.library.get(a, "run", "bench"), self.library.get(b, "run", "bench"))
 
     def bench(self, bench_name: str) -> dict[str, Any]:
         folder = self.library.get(bench_name, "bench")
         limits = [
             {"limit": limit, "problems": [[group.problem, group.accepted, group.rows] for group in groups]}
-            for limit, groups in bench.visits(folder)
+            for limit, groups in bench_limits(folder)
         ]
-        return {**_bench_line(folder), "report": bench.report(folder), "limits": limits}
+        return {**_bench_line(folder), "report": report(folder), "limits": limits}
 
     def study(self, study: str) -> dict[str, Any]:
         folder = self.library.get(study, "study")
-        return {"name": folder.name, "report": bench.report(folder)}
+        return {"name": folder.name, "report": report(folder)}
 
 
 def _remarks(path: Path) -> Remarks:
@@ -143,9 +139,9 @@ def _remarks(path: Path) -> Remarks:
         return Remarks(path, {})  # some rules are mute then
 
 
-def _bench_line(folder: Folder) -> dict[str, Any]:
+def _bench_line(folder: Entry) -> dict[str, Any]:
     try:
-        found = bench.scores(folder)
+        found = bench_scores(folder)
     except Missing as error:  # a link that leads out
         found = {"fault": str(error)}
     line = {name: words(found.get(name)) for name in ("model", "suite", "tries", "temperature", "problems", "fault")}
