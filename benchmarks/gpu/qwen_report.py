@@ -8,9 +8,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import qwen_plan as plan
-from qwen_plan import BASE, Scoring
-
+from benchmarks.gpu import qwen_plan as plan
+from benchmarks.gpu.qwen_plan import BASE, Scoring
 from microcoder.config import load
 from microcoder.evaluation.compare import compare
 from microcoder.evaluation.reading import read_bench

@@ -21,9 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import qwen_plan as plan
-from qwen_plan import BASE, Entry, Scoring
-
+from benchmarks.gpu import qwen_plan as plan
+from benchmarks.gpu.qwen_plan import BASE, Entry, Scoring
 from microcoder.runs import latest_checkpoint, read_metrics
 from microcoder.study.processes import Job, side_by_side, tail
 
@@ -177,7 +176,7 @@ class Experiment:
         return self._training(job.what)
 
     def _report(self) -> None:
-        from qwen_report import report
+        from benchmarks.gpu.qwen_report import report
 
         try:
             (self.out / "report.md").write_text(report(self.out))

@@ -1,7 +1,7 @@
 """What each policy gets wrong on programs that a run really wrote.
 
 The truth about a program is what `robust` says of it on the problem's original answers: it refused none of 3,000
-references, and accepted none of 11,526 wrong solutions (benchmarks/starter.py). Held against it is what each policy
+references, and accepted none of 11,526 wrong solutions (benchmarks/data). Held against it is what each policy
 says on the answers in varied formats, which the run was trained on. The result of a run is one flat record:
 
     programs, right, faults              how many were judged; how many are right; the judge's own faults, left out

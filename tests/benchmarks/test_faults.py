@@ -1,33 +1,20 @@
-"""benchmarks/faults.py: the injectors plant what they say, and nothing else."""
+"""benchmarks/faults: the injectors plant what they say, and nothing else."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
+from benchmarks.faults import faults
+from benchmarks.faults.draw import half_of
 from microcoder.data.record import Record
 from microcoder.starter import problems
 
-BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
-
 
 @pytest.fixture(scope="module")
-def faults():
-    sys.path.insert(0, BENCHMARKS)
-    try:
-        import faults
-
-        yield faults
-    finally:
-        sys.path.remove(BENCHMARKS)
-
-
-@pytest.fixture(scope="module")
-def planted(faults):
+def planted():
     """(controls, faulty ones) of a kind, made of starter problems."""
 
     def pairs(name, half="dev"):
@@ -84,15 +71,13 @@ def test_a_twin_is_worded_otherwise_and_has_the_tests_and_a_program_that_gives_t
 
 
 def test_the_halves_share_no_problem_and_plant_different_lines(planted):
-    from faults_draw import half_of
-
     half = {problem.id: half_of(problem) for problem in problems("train", 400, 0)}
     assert {*half.values()} == {"dev", "test"} and 150 < [*half.values()].count("dev") < 250
     dev, test = ([faulty.statement for _, faulty in planted("boilerplate", half)] for half in ("dev", "test"))
     assert not {text.split("\n")[0] for text in dev} & {text.split("\n")[0] for text in test}
 
 
-def test_planted_faults_are_found_by_the_pipeline_and_controls_raise_no_alarm(faults, tmp_path):
+def test_planted_faults_are_found_by_the_pipeline_and_controls_raise_no_alarm(tmp_path):
     bench = faults.Bench({"starter": problems("train", 20, 0)}, faults.Runs(tmp_path), 8, 0, "dev")
     for kind in faults.KINDS:
         if kind.name in ("white space", "no tests", "contradicting tests"):
@@ -100,7 +85,7 @@ def test_planted_faults_are_found_by_the_pipeline_and_controls_raise_no_alarm(fa
             assert (row["n"], row["found"], row["false"]) == (8, 8, 0), row
 
 
-def test_a_fault_that_nothing_repairs_is_missed(faults, tmp_path):
+def test_a_fault_that_nothing_repairs_is_missed(tmp_path):
     kind = next(kind for kind in faults.KINDS if kind.name == "white space")
     unrepairable = dataclasses.replace(kind, plant=lambda problem, draw: polite(problem))
     row = faults.Bench({"starter": problems("train", 20, 0)}, faults.Runs(tmp_path), 8, 0, "dev").measure(unrepairable)

@@ -1,28 +1,17 @@
-"""How often verdicts are wrong: benchmarks/study_rates.py on made-up runs, study_spread.py on fewer reports."""
+"""How often verdicts are wrong: benchmarks/study/rates.py on made-up runs, spread.py on fewer reports."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from study_runs import arm_of, finished, lines
 
+from benchmarks.study import draws as rates
+from benchmarks.study.spread import row
 from microcoder.study.claims import ClaimTest
 from microcoder.study.reporting.gathering import StudyRuns
-
-
-@pytest.fixture
-def benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-
-
-@pytest.fixture
-def rates(benchmarks):
-    import study_rates_draws
-
-    return study_rates_draws
 
 
 @pytest.mark.parametrize(
@@ -34,12 +23,12 @@ def rates(benchmarks):
         ("same", 0.02, {"contradicted"}),
     ],
 )
-def test_where_there_is_no_effect_it_is_known_which_verdicts_are_false(rates, expect, by, false):
+def test_where_there_is_no_effect_it_is_known_which_verdicts_are_false(expect, by, false):
     verdicts = ("supported", "contradicted", "undecided")
     assert {each for each in verdicts if rates.is_false(each, ClaimTest("last(reward)", expect, by))} == false
 
 
-def test_rates_are_small_for_a_null_and_large_for_a_planted_effect(rates):
+def test_rates_are_small_for_a_null_and_large_for_a_planted_effect():
     def run(seed, gain):
         metrics = lines(gain, seed, gain, steps=20)
         return finished([line | {"accuracy": line.get("reward", 0.0) + gain * line["step"] / 20} for line in metrics])
@@ -56,9 +45,7 @@ def test_rates_are_small_for_a_null_and_large_for_a_planted_effect(rates):
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5])
-def test_in_whole_reports_few_verdicts_are_false_and_more_are_found_than_by_a_tests_own_spread(benchmarks, sigma):
-    from study_spread import row
-
+def test_in_whole_reports_few_verdicts_are_false_and_more_are_found_than_by_a_tests_own_spread(sigma):
     found = row(seeds=3, sigma=sigma, reports=60)
     assert found["null_blended"] < 0.1 + 3 * math.sqrt(0.1 * 0.9 / 60)
     assert found["found_blended"] > 2 * found["found_own"]

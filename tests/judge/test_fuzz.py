@@ -1,4 +1,4 @@
-"""benchmarks/fuzz.py: it runs from a fixed seed without a finding, and what it ever found stays mended.
+"""benchmarks/fuzz: it runs from a fixed seed without a finding, and what it ever found stays mended.
 
 Each file of tests/fuzz is a case that once showed something: a stall, an exception, an `internal_error`. `found` says
 what. A case that is late is tried twice more, since a busy machine is late at times and a hole is always.
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
 CORPUS = sorted(Path(__file__).parents[1].glob("fuzz/*.json"))
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is fuzzed is Linux's sandbox")
@@ -20,13 +19,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is fuzzed 
 
 @pytest.fixture(scope="module")
 def fuzz():
-    sys.path.insert(0, BENCHMARKS)
-    try:
-        import fuzz
+    from benchmarks.fuzz import fuzz
 
-        yield fuzz
-    finally:
-        sys.path.remove(BENCHMARKS)
+    return fuzz
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +33,8 @@ def channel(fuzz):
 
 @pytest.fixture(scope="module")
 def http(fuzz):
-    service = fuzz.fuzz_http.Service()
-    yield fuzz.fuzz_http.Caller(service)
+    service = fuzz.http.Service()
+    yield fuzz.http.Caller(service)
     service.close()
 
 
@@ -71,9 +66,9 @@ def test_every_case_of_the_corpus_can_be_built(fuzz):
         assert case["found"]
         assert fuzz.described(case)
         if case["target"] == "box":
-            assert fuzz.fuzz_boxes.program(case)
+            assert fuzz.boxes.program(case)
         for recipe in [case[name] for name in ("got", "expected") if name in case]:
-            assert fuzz.fuzz_channel.expand(recipe, fuzz.fuzz_channel.LIMITS[case["target"]])
+            assert fuzz.channel.expand(recipe, fuzz.channel.LIMITS[case["target"]])
 
 
 def test_an_exception_in_the_comparison_is_found(fuzz, monkeypatch):
@@ -87,10 +82,10 @@ def test_an_exception_in_the_comparison_is_found(fuzz, monkeypatch):
         "got": ['{"r":1}'],
         "expected": ["2"],
     }
-    fuzz_channel = fuzz.fuzz_channel
-    assert fuzz_channel.finding(case, fuzz_channel.examined(case)) == ("", "")
+    channel = fuzz.channel
+    assert channel.finding(case, channel.examined(case)) == ("", "")
     monkeypatch.setattr(values, "answer", lambda output: 1 // 0)
-    kind, words = fuzz_channel.finding(case, fuzz_channel.examined(case))
+    kind, words = channel.finding(case, channel.examined(case))
     assert kind == "exception" and words.startswith("ZeroDivisionError")
 
 
@@ -106,23 +101,23 @@ def test_a_wrong_answer_that_is_accepted_is_found(fuzz, monkeypatch):
         "expected": ["2"],
     }
     monkeypatch.setattr(values, "answer", lambda output: {"r": 2})
-    assert fuzz.fuzz_channel.finding(case, fuzz.fuzz_channel.examined(case))[0] == "accepted"
+    assert fuzz.channel.finding(case, fuzz.channel.examined(case))[0] == "accepted"
 
 
 def test_a_cell_that_dies_is_a_finding_and_the_next_case_has_a_new_one(fuzz):
     case = {"target": "completion", "got": ["```"], "accepts": True}
-    cell = fuzz.fuzz_channel.Cell()
+    cell = fuzz.channel.Cell()
     try:
-        assert fuzz.fuzz_channel.finding(case, cell.run(case)) == ("", "")
+        assert fuzz.channel.finding(case, cell.run(case)) == ("", "")
         cell.process.kill()
-        assert fuzz.fuzz_channel.finding(case, cell.run(case)) == ("exception", "Crash: the process died")
-        assert fuzz.fuzz_channel.finding(case, cell.run(case)) == ("", "")
+        assert fuzz.channel.finding(case, cell.run(case)) == ("exception", "Crash: the process died")
+        assert fuzz.channel.finding(case, cell.run(case)) == ("", "")
     finally:
         cell.close()
 
 
 def test_a_finding_is_made_small(fuzz):
-    from fuzz_recipes import Malformed, expand, shrunk
+    from benchmarks.fuzz.recipes import Malformed, expand, shrunk
 
     def shows(case):
         try:
@@ -165,7 +160,7 @@ def test_what_counts_against_a_verdict(result, kind, fuzz):
         "next_s": 0.1,
     }
     case = {"target": "box", "kind": "function", "reuse": False}
-    assert fuzz.fuzz_boxes.finding(case, {**fine, **result})[0] == kind
+    assert fuzz.boxes.finding(case, {**fine, **result})[0] == kind
 
 
 @pytest.mark.parametrize(
@@ -183,4 +178,4 @@ def test_what_counts_against_a_verdict(result, kind, fuzz):
 )
 def test_what_counts_against_the_service(result, kind, fuzz):
     fine = {"statuses": [200], "stall_s": 0.1, "wrong": [], "complaints": "", "faults": 0, "alive": True}
-    assert fuzz.fuzz_http.Caller(None).finding({}, {**fine, **result})[0] == kind
+    assert fuzz.http.Caller(None).finding({}, {**fine, **result})[0] == kind
