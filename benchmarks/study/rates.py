@@ -1,5 +1,7 @@
 """How often the rule of `microcoder study` finds what is not there, and how often it finds what is.
 
+    python -m benchmarks.study rates --seeds 16 [--together N]
+
 `study_rates.toml` is run with many seeds. A draw takes a few of them for an arm `real-0`, and
 
     null      as many other seeds of the same settings, for an arm `real-1`: there is nothing to be found between them

@@ -1,5 +1,7 @@
 """Whole reports on simulated studies: what a spread that is blended with other arms' finds, and what it gets wrong.
 
+    python -m benchmarks.study spread
+
 A report has 32 claims in 8 studies of 7 arms, each with a spread of its own: exp(SIGMA z) of a standard normal z.
 Beside its noise every seed has an effect on all arms of a study. In `null` reports all arms are alike, so that every
 verdict is false; 10% of reports may have one, 5% for and 5% against. In the others three arms of each study gain 2.5 (a
