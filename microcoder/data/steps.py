@@ -15,12 +15,12 @@ from ..judge.remote import open_judge
 from ..runs.disk import write_whole
 from .collecting import digest_of, layout_of, read
 from .endpoint import endpoint_for
+from .filter import dates, licences
 from .filter.contamination import EvaluationSet, contamination
 from .filter.duplicates import Index
 from .filter.quality import quality
 from .filter.relevance import relevance
 from .filter.signature import signature
-from .filter.window import dates, licences
 from .parts import stamp
 from .pipeline import Cores, Step
 from .process import process

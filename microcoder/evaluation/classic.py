@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..data.record import Record
 from ..data.sources import Unreadable, humaneval, mbpp
-from ..data.sources.reading import Build, Row, attempt, text
+from ..data.sources.fields import Build, Row, attempt, text
 from ..data.sources.rows import rows
 from ..schema import Problem
 from .records import BenchError

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..data.sources import Unreadable
+from ..data.sources.fields import attempt
 from ..data.sources.livecodebench import build
-from ..data.sources.reading import attempt
 from ..schema import Problem, SchemaError
 from .records import BenchError
 from .stored import Stored, StoredProblems, read_lines

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from microcoder.data.filter.duplicates import Index, Twin, signature
-from microcoder.data.filter.signature import SIGNATURE
-from microcoder.data.filter.sketch import grams, leaders, sketch
+from microcoder.data.filter.signature import SIGNATURE, grams, leaders, sketch
 from microcoder.data.record import Record
 from microcoder.schema import Problem, Test
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcoder.data.endpoint import NoAnswer
-from microcoder.data.process import OPTIONS, STEPS, answer, completeness, format, language, process, tests, translate
-from microcoder.data.process.signature import defined, find, starter
+from microcoder.data.process import OPTIONS, STEPS, completeness, format, language, process, tests, unsuitable
+from microcoder.data.process.format import defined, find, starter
 from microcoder.data.record import DataError, Dropped, Record, package
 from microcoder.prompts import prompt
 from microcoder.schema import Compare, Problem, Test
@@ -319,14 +319,14 @@ PROGRAM = f"import math\n\ndef add(a, b):\n    \"\"\"Return the sum of the two n
 def test_a_statement_that_shows_the_reference_gives_the_answer_away(shown):
     record = function(solutions=[{"code": PROGRAM}])
     record.problem.statement += f"\n\n{shown}"
-    assert dropped(record, answer.refuse) == "gives_answer"
+    assert dropped(record, unsuitable.refuse_answer) == "gives_answer"
 
 
 @pytest.mark.parametrize("shown", ["def add(a, b):", "import math", "    total += 1", "```python\nadd(1, 2)\n```"])
 def test_a_header_or_a_single_line_gives_nothing_away(shown):
     record = function(solutions=[{"code": PROGRAM}, {"code": "no Python ("}])  # its docstring is the statement
     record.problem.statement += f"\n\n{shown}"
-    assert answer.refuse(record) is record
+    assert unsuitable.refuse_answer(record) is record
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ class Translator:
 
     def ask(self, messages, *, key):
         self.asked.append((json.dumps(messages), key))
-        marks = translate._MARK.findall(messages[1]["content"])
+        marks = language._MARK.findall(messages[1]["content"])
         if self.bad:
             answer = self.bad.pop(0)
             if isinstance(answer, Exception):
@@ -441,8 +441,8 @@ def test_the_model_sees_neither_code_nor_data():
 
 @pytest.mark.parametrize("text", [CHINESE, RUSSIAN, SPANISH, "Входные данные: a = ⟦1⟧", "例\n\n输入: x = 1\n输出: 2\n"])
 def test_marks_put_back_give_the_text_again(text):
-    masked, kept = translate.mask(text)
-    assert translate.unmask(masked, kept) == text
+    masked, kept = language.mask(text)
+    assert language.unmask(masked, kept) == text
 
 
 def test_a_bad_answer_is_asked_for_again_with_the_reason():

@@ -6,7 +6,7 @@ import html
 
 import pytest
 
-from microcoder.data.process import encoding, exponents, facts, images, interactive, latex, markup, noise, whitespace
+from microcoder.data.process import boilerplate, encoding, formulas, images, markup, unsuitable
 from microcoder.data.process.samples import blocks, inline, prose
 from microcoder.data.record import Dropped, Record
 from microcoder.schema import Problem, Test
@@ -219,7 +219,7 @@ def test_markup_without_end_is_dropped(source):
     ],
 )
 def test_latex_has_one_notation_and_no_commands_for_text(source, expected):
-    assert text(latex.normalise, source) == expected
+    assert text(formulas.normalise_latex, source) == expected
 
 
 @pytest.mark.parametrize(
@@ -237,16 +237,16 @@ def test_latex_has_one_notation_and_no_commands_for_text(source, expected):
     ],
 )
 def test_white_space_is_normal_in_prose_and_hardly_touched_elsewhere(source, expected):
-    assert text(whitespace.normalise, source) == expected
+    assert text(encoding.normalise_space, source) == expected
 
 
 def test_exponents_come_back_in_constraints_of_leetcode_only():
     source = "n is 105.\n\nConstraints:\n\n1 <= n <= 105\n-231 <= x <= 231 - 1\n1 <= k <= 100\ns.length == 104"
     restored = "n is 105.\n\nConstraints:\n\n1 <= n <= 10^5\n-2^31 <= x <= 2^31 - 1\n1 <= k <= 100\ns.length == 104"
-    assert text(exponents.restore, source, platform="leetcode") == restored
-    assert text(exponents.restore, source, platform="codeforces") == source
+    assert text(formulas.restore_exponents, source, platform="leetcode") == restored
+    assert text(formulas.restore_exponents, source, platform="codeforces") == source
     written = source + "\n1 <= m <= 10^5"
-    assert text(exponents.restore, written, platform="leetcode") == written
+    assert text(formulas.restore_exponents, written, platform="leetcode") == written
 
 
 # facts and noise
@@ -254,10 +254,10 @@ def test_exponents_come_back_in_constraints_of_leetcode_only():
 
 def test_limits_and_tags_go_into_empty_fields_only():
     source = "Add.\n\ntime limit per test\n2 seconds\nMemory Limit: 512000000 Bytes\n\nTags:\n['dp', 'math']\n"
-    problem, _ = after(facts.lift, source)
+    problem, _ = after(boilerplate.lift_facts, source)
     assert problem.statement.strip() == "Add."
     assert (problem.time_limit_s, problem.memory_mb, problem.tags) == (2.0, 488, ["dp", "math"])
-    problem, _ = after(facts.lift, source, time_limit_s=1.0, memory_mb=64, tags=["x"])
+    problem, _ = after(boilerplate.lift_facts, source, time_limit_s=1.0, memory_mb=64, tags=["x"])
     assert (problem.time_limit_s, problem.memory_mb, problem.tags) == (1.0, 64, ["x"])
 
 
@@ -273,7 +273,7 @@ def test_limits_and_tags_go_into_empty_fields_only():
     ],
 )
 def test_only_a_line_that_is_a_limit_is_one(line, seconds):
-    problem, said = after(facts.lift, f"Add.\n{line}")
+    problem, said = after(boilerplate.lift_facts, f"Add.\n{line}")
     assert problem.time_limit_s == seconds
     assert said == (seconds is not None) == (line not in problem.statement)
 
@@ -283,16 +283,16 @@ def test_only_a_line_that_is_a_limit_is_one(line, seconds):
     "**Time limit:** 2 s | **Memory limit:** 256 MB",
 ])  # fmt: skip
 def test_two_limits_may_share_a_line(line):
-    problem, _ = after(facts.lift, f"{line}\n\nAdd.")
+    problem, _ = after(boilerplate.lift_facts, f"{line}\n\nAdd.")
     assert (problem.statement.strip(), problem.time_limit_s, problem.memory_mb) == ("Add.", 2.0, 256)
 
 
 def test_code_to_complete_becomes_the_starter_code_unless_there_is_another():
     source = "Add.\n\nPlease complete the following python code precisely:\n```python\ndef add(a):\n```"
-    problem, _ = after(facts.lift, source)
+    problem, _ = after(boilerplate.lift_facts, source)
     assert (problem.statement.strip(), problem.starter_code) == ("Add.", "def add(a):")
-    assert after(facts.lift, source, starter_code="def add(a):\n")[0].statement.strip() == "Add."
-    assert text(facts.lift, source, starter_code="def other():") == source
+    assert after(boilerplate.lift_facts, source, starter_code="def add(a):\n")[0].statement.strip() == "Add."
+    assert text(boilerplate.lift_facts, source, starter_code="def other():") == source
 
 
 NOISE = [
@@ -307,7 +307,8 @@ NOISE = [
 
 @pytest.mark.parametrize("line", NOISE)
 def test_a_line_of_boilerplate_goes(line):
-    assert text(noise.remove, f"Add the numbers.\n{line}\nPrint the sum.") == "Add the numbers.\nPrint the sum."
+    noisy = f"Add the numbers.\n{line}\nPrint the sum."
+    assert text(boilerplate.remove_noise, noisy) == "Add the numbers.\nPrint the sum."
 
 
 @pytest.mark.parametrize(
@@ -320,13 +321,13 @@ def test_a_line_of_boilerplate_goes(line):
 )  # fmt: skip
 def test_a_sentence_that_only_begins_like_boilerplate_stays(line):
     source = f"Add the numbers.\n{line}\nPrint the sum."
-    assert text(noise.remove, source) == source
+    assert text(boilerplate.remove_noise, source) == source
 
 
 def test_a_footer_below_a_sample_goes_and_a_sample_that_reads_like_one_stays():
     sample = "Add.\n\nExample\n\nInput\n\n1\n\nOutput\n\nsubmit"
-    assert text(noise.remove, f"{sample}\n\nSubmit\nTutorial\nPrivacy Policy") == sample
-    assert text(noise.remove, sample) == sample
+    assert text(boilerplate.remove_noise, f"{sample}\n\nSubmit\nTutorial\nPrivacy Policy") == sample
+    assert text(boilerplate.remove_noise, sample) == sample
 
 
 # images and interaction
@@ -386,9 +387,9 @@ def test_an_image_that_carries_its_formula_becomes_the_formula():
 )  # fmt: skip
 def test_an_interactive_problem_is_dropped(sentence):
     with pytest.raises(Dropped, match="interactive"):
-        text(interactive.refuse, f"{TASK}\n{sentence}\nPrint it.")
+        text(unsuitable.refuse_interactive, f"{TASK}\n{sentence}\nPrint it.")
     with pytest.raises(Dropped, match="tagged"):
-        text(interactive.refuse, TASK, tags=["interactive"])
+        text(unsuitable.refuse_interactive, TASK, tags=["interactive"])
 
 
 @pytest.mark.parametrize(
@@ -399,13 +400,16 @@ def test_an_interactive_problem_is_dropped(sentence):
     ],
 )  # fmt: skip
 def test_a_problem_that_only_sounds_interactive_stays(sentence):
-    assert text(interactive.refuse, f"{TASK} {sentence}") == f"{TASK} {sentence}"
+    assert text(unsuitable.refuse_interactive, f"{TASK} {sentence}") == f"{TASK} {sentence}"
 
 
 @pytest.mark.parametrize("piece", ["<", "&amp;", "`", "$ ", "\\(", "```\n", "![", "\n", " ", "Input\n", "â€", "a   * "])
 def test_long_hostile_texts_come_to_an_end(piece):
     statement = piece * (50_000 // len(piece))
-    for step in (encoding.repair, markup.convert, facts.lift, noise.remove, latex.normalise, whitespace.normalise):
+    for step in (
+        encoding.repair, markup.convert, boilerplate.lift_facts, boilerplate.remove_noise, formulas.normalise_latex,
+        encoding.normalise_space,
+    ):  # fmt: skip
         try:
             text(step, statement)
         except Dropped as loss:

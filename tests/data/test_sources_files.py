@@ -22,8 +22,8 @@ import microcoder
 from microcoder import Judge, Solution
 from microcoder.data.record import Dropped, Record
 from microcoder.data.sources import SourceError, Unreadable, collect, detect
-from microcoder.data.sources.limits import megabytes, seconds
-from microcoder.data.sources.pickles import decompress, unpickle
+from microcoder.data.sources.fields import megabytes, seconds
+from microcoder.data.sources.livecodebench import decompress, unpickle
 from microcoder.data.sources.rows import rows
 from microcoder.files import write_problems
 from microcoder.schema import Problem, Test
@@ -123,7 +123,7 @@ def test_a_limit_ends_the_reading(tmp_path):
 
 HUB = """
 from microcoder.data.sources import SourceError, detect
-from microcoder.data.sources.hub import hub_rows
+from microcoder.data.sources.rows import hub_rows
 print(dict(hub_rows("owner/name")))
 print(dict(hub_rows("owner/name::test")))
 try:
@@ -202,7 +202,7 @@ def test_pickled_private_tests_must_be_text(tmp_path):
 
 
 def test_a_compression_bomb_is_stopped(monkeypatch):
-    monkeypatch.setattr("microcoder.data.sources.pickles.LARGEST", 1 << 20)
+    monkeypatch.setattr("microcoder.data.sources.livecodebench.LARGEST", 1 << 20)
     assert len(decompress(zlib.compress(bytes(1000)))) == 1000
     for data in (zlib.compress(bytes(2 << 20)), zlib.compress(bytes(1000))[:-5], b"nothing"):
         with pytest.raises(Dropped):
@@ -351,7 +351,7 @@ def test_a_link_out_of_a_package_is_not_followed(tmp_path):
 
 
 def test_large_tests_are_left_out_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("microcoder.data.sources.package.LARGEST", 5)
+    monkeypatch.setattr("microcoder.data.sources.icpc.LARGEST", 5)
     (record,) = collect("icpc", package(tmp_path / "sum", LEGACY))
     assert record.problem.tests == []
     assert any(line.startswith("collect: 2 tests of over") for line in record.problem.lineage)

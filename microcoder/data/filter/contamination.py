@@ -26,7 +26,7 @@ from ...schema import Problem
 from ..process import process
 from ..record import Dropped, Record
 from .duplicates import Index, signature
-from .sketch import Array, grams
+from .signature import Array, grams
 from .text import words
 
 LENGTH = 16

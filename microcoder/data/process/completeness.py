@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ..record import Dropped, Record, references
-from .facts import bare
+from .boilerplate import bare
 from .samples import blocks, inline, prose
 
 _SECTION = re.compile(r"(?:the )?(input|output)s?(?: (?:format|description|specification|data|file))?", re.I)

@@ -28,8 +28,7 @@ from . import (
     microcoder,
     taco,
 )
-from .faults import SourceError, Unreadable
-from .rows import rows
+from .rows import SourceError, Unreadable, rows
 
 __all__ = ["READERS", "SourceError", "Unreadable", "collect", "detect"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ...schema import Problem
 from ..record import Dropped, Record
-from .asserts import called, definitions, header
-from .faults import Unreadable
-from .reading import Row, decoded, read_rows, solution, text
+from .cases import called, definitions, header
+from .fields import Row, decoded, read_rows, solution, text
+from .rows import Unreadable
 
 COLUMNS = ({"task_id", "code", "test_list"},)
 

@@ -1,6 +1,6 @@
-"""From rows to records: what all readers share, and the ways in which a row can fail.
+"""From a row's columns to a problem's fields: what all readers share, and the ways in which a row can fail.
 
-A reader's `build` turns one row into a record or raises Dropped; here that becomes an Unreadable in the row's place.
+A reader's `build` turns one row into a record or raises Dropped; `attempt` makes that an Unreadable in the row's place.
 
     unreadable_file    damaged from here on, or not what its name says
     unreadable_row     not an object, or a value of a kind that means nothing here
@@ -13,18 +13,19 @@ A reader's `build` turns one row into a record or raises Dropped; here that beco
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from ...schema import Problem
 from ..record import Dropped, Record
-from .faults import Unreadable
-from .rows import Row, rows
+from .rows import Row, Unreadable, rows
 
 SOLUTIONS = 20  # of a kind are kept; some problems come with thousands
 LITERAL = 1 << 20  # characters that are tried as a Python literal, which takes a hundred times their memory
@@ -130,3 +131,97 @@ def programs(value: Any) -> list[str]:
         except (ValueError, RecursionError):
             value = [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+# --- limits as people write them: 2, "2.0 seconds", "1000 ms", {"seconds": 2, "nanos": 0}, "256 megabytes"
+
+_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "ms": 1e-3, "millisecond": 1e-3, "minute": 60.0}
+_MEGABYTES = {
+    "": 1.0, "mb": 1.0, "mib": 1.0, "megabyte": 1.0, "mebibyte": 1.0, "gb": 1024.0, "gib": 1024.0, "gigabyte": 1024.0,
+    "kb": 1 / 1024, "kib": 1 / 1024, "kilobyte": 1 / 1024, "b": 1e-6, "byte": 1e-6,
+}  # fmt: skip
+_LONGEST, _LARGEST = 3600.0, 1 << 20  # beyond an hour or a terabyte a number means something else
+
+
+def seconds(value: Any) -> float | None:
+    """A time limit, or None where there is none that can be used."""
+    if isinstance(value, dict):
+        whole, rest = value.get("seconds") or 0, value.get("nanos") or 0
+        value = whole + rest * 1e-9 if isinstance(whole, (int, float)) and isinstance(rest, (int, float)) else None
+    found = _measure(value, _SECONDS)
+    return round(found, 3) if found is not None and 1e-3 <= found <= _LONGEST else None
+
+
+def megabytes(value: Any) -> int | None:
+    """A memory limit, or None where there is none that can be used."""
+    found = _measure(value, _MEGABYTES)
+    return max(1, round(found)) if found is not None and 0 < found <= _LARGEST else None
+
+
+def _measure(value: Any, units: dict[str, float]) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value) if abs(value) < 1e18 else None
+    if not isinstance(value, str):
+        return None
+    match = re.match(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)", value)
+    if match is None:
+        return None
+    unit = match.group(2).lower()
+    scale = units.get(unit, units.get(unit.removesuffix("s")))
+    return float(match.group(1)) * scale if scale is not None else None
+
+
+# --- platforms by address, addresses by number, ids for rows that have none
+
+_PLATFORMS = {
+    "codeforces.com": "codeforces", "atcoder.jp": "atcoder", "leetcode.com": "leetcode", "leetcode.cn": "leetcode",
+    "codechef.com": "codechef", "codewars.com": "codewars", "hackerrank.com": "hackerrank", "kattis.com": "kattis",
+    "hackerearth.com": "hackerearth", "geeksforgeeks.org": "geeksforgeeks", "u-aizu.ac.jp": "aizu", "spoj.com": "spoj",
+}  # fmt: skip
+
+
+def platform(url: str) -> str:
+    """The site's name, where it is known."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+    return next((name for site, name in _PLATFORMS.items() if host == site or host.endswith(f".{site}")), "")
+
+
+def codeforces_url(contest: Any, index: Any) -> str:
+    """Of problem B of contest 1873; nothing where either is not known."""
+    known = str(contest or "").isdigit() and int(contest) > 0 and str(index or "").isalnum()
+    return f"https://codeforces.com/problemset/problem/{contest}/{index}" if known else ""
+
+
+def content_id(*parts: Any) -> str:
+    """Twelve letters that stay the same as long as what a row says does."""
+    whole = json.dumps(parts, sort_keys=True, default=str).encode()
+    return hashlib.sha256(whole).hexdigest()[:12]
+
+
+# --- a statement put together from parts that a source keeps apart
+
+
+def statement(
+    description: str, given: str = "", asked: str = "", samples: Iterable[tuple[str, str]] = (), note: str = ""
+) -> str:
+    """Markdown: the story, what is read, what is printed, samples in fenced blocks, remarks."""
+    parts = [description.strip()]
+    parts += [f"## {name}\n\n{part.strip()}" for name, part in (("Input", given), ("Output", asked)) if part.strip()]
+    parts += [
+        f"## Example {number}\n\nInput\n\n{_block(before)}\n\nOutput\n\n{_block(after)}"
+        for number, (before, after) in enumerate(samples, 1)
+    ]
+    parts += [f"## Note\n\n{note.strip()}"] if note.strip() else []
+    return "\n\n".join(part for part in parts if part)
+
+
+def _block(sample: str) -> str:
+    fence = "```"
+    while fence in sample:
+        fence += "`"
+    return "{0}\n{1}\n{0}".format(fence, sample.rstrip("\n"))
