@@ -8,7 +8,7 @@ JOBS   ?= 2
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-user test-kernels test-browser verl test-verl check demo clean
+.PHONY: help setup test test-user test-kernels test-browser verl test-verl check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,10 @@ test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: rea
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(STAMP)  ## the docs site in build/site, strictly: a dead link fails
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, runs/demo (started over each time)
 	rm -rf runs/demo

@@ -56,7 +56,7 @@ class Attack:
     control: bool = False
     bare: bool = False
     needs: str = ""
-    promised: bool = True  # False: a limit that docs/judge.md owns up to under this name
+    promised: bool = True  # False: a limit that docs/explanation/judge.md owns up to under this name
 
 
 def load() -> list[Attack]:

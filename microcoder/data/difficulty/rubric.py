@@ -1,6 +1,6 @@
 """predict through an endpoint: a language model scores five weighted dimensions, several times.
 
-1. The dimensions and weights are ours, as the paper names neither; docs/difficulty.md has the reasons.
+1. The dimensions and weights are ours, as the paper names neither; docs/explanation/difficulty.md has the reasons.
 2. Each try names the dimensions in another order, so that none is always the first or the last.
 
 An answer must be one JSON object with a whole number from 0 to 10 for each dimension; any other is asked for again.
