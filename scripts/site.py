@@ -62,8 +62,8 @@ def settings() -> str:
     lines = [
         "# Settings",
         "",
-        "Every setting of `microcoder train`, as `section.key=value` on the command line or under `[section]` in a TOML "
-        "file. `microcoder config` prints the same as a file. This page is generated from the code.",
+        "Every setting of `microcoder train`, as `section.key=value` on the command line or under `[section]` in a "
+        "TOML file. `microcoder config` prints the same as a file. This page is generated from the code.",
     ]
     for section, about in Config.model_fields.items():
         lines += [
@@ -93,8 +93,8 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "What `microcoder COMMAND --help` prints. Exit status: 0 done, 1 done with faults that were named, 2 asked for in "
-        "a wrong way, 130 Ctrl-C. This page is generated from the code.",
+        "What `microcoder COMMAND --help` prints. Exit status: 0 done, 1 done with faults that were named, 2 asked for "
+        "in a wrong way, 130 Ctrl-C. This page is generated from the code.",
     ]
     for words, about in _commands(cli, ()):
         lines += ["", f"{'#' * (1 + len(words))} microcoder {' '.join(words)}", "", "```text", about, "```"]

@@ -10,7 +10,7 @@ Causes are settings and data, each told from the others by what only it leaves b
     rate_too_high    it went well; then accuracy fell within a few steps, and held-out accuracy with it
 
 What the first step shows cannot come from an update: it tells the first five from the last. Thresholds lie between
-runs made to fail and healthy ones; docs/advise.md gives the values on either side. D falls and responses grow in
+runs made to fail and healthy ones; docs/howto/advise.md gives the values on either side. D falls and responses grow in
 healthy runs too: neither alone is a fault.
 """
 

@@ -259,7 +259,7 @@ class Box:
             return True
 
     def reused(self) -> tuple[Any, ...]:
-        """One test in a process that earlier tests ran in: faster, and state can leak (see docs/explanation/judge.md)."""
+        """Run one test in a process that earlier tests ran in: faster, and state can leak from one to the next."""
         self.put_own_file()
         if self.runner is None:
             self.runner = _Runner(self)
