@@ -14,9 +14,8 @@ import numpy as np
 
 from microcoder.data.difficulty.calibrate import calibrate, calibrated
 from microcoder.data.difficulty.measure import pass_rates, points
-from microcoder.data.difficulty.predictor import predict
+from microcoder.data.difficulty.predictor import labelled, predict, train
 from microcoder.data.difficulty.select import BY_SUCCESS, hardness, plan
-from microcoder.data.difficulty.training import labelled, train
 from microcoder.data.record import Record
 from microcoder.judge import Judge
 from microcoder.starter import problems

@@ -18,10 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from microcoder.data.difficulty.evaluation import Evaluation, evaluate, majority
-from microcoder.data.difficulty.features import NAMES, Features, features
-from microcoder.data.difficulty.predictor import Predictor
-from microcoder.data.difficulty.solution import solution_features
-from microcoder.data.difficulty.training import ORDER, labelled, train
+from microcoder.data.difficulty.features import NAMES, Features, features, solution_features
+from microcoder.data.difficulty.predictor import ORDER, Predictor, labelled, train
 from microcoder.data.record import Record
 from microcoder.data.sources import collect
 

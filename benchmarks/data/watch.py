@@ -26,7 +26,7 @@ RUN = ["-c", "from microcoder.cli import main; main()", "data", "run"]
 WRITE = """
 import sys
 from pathlib import Path
-from microcoder.data.output import write_dataset
+from microcoder.data.dataset import write_dataset
 from microcoder.data.report import page, steps_of
 from microcoder.data.parts import kept_parts
 out = Path(sys.argv[1])

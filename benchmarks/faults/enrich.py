@@ -8,7 +8,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from microcoder.data.verify.agreement import Recorder
+from microcoder.data.verify.agreement import AnswerRecorder
 from microcoder.judge import Judge
 from microcoder.schema import Problem, Test
 
@@ -67,10 +67,10 @@ def _reordered(items: list[Any], draw: Random) -> list[Any]:
 
 
 @cache
-def recorder() -> Recorder:
+def recorder() -> AnswerRecorder:
     """The judge's sandbox, taking down what a program answers; one for the whole benchmark."""
     with Judge(workers=1) as judge:
-        return Recorder(judge.sandbox)
+        return AnswerRecorder(judge.sandbox)
 
 
 def _is_json(value: Any) -> bool:

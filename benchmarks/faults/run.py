@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from benchmarks.faults.draw import HALVES
-from microcoder.data.collecting import NAME, collect_all
+from microcoder.data.collection import NAME, collect_all
 from microcoder.data.parts import kept_parts, read_losses, read_records, write_part
 from microcoder.data.pipeline import STAGES, run
 from microcoder.data.record import Record

@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 
-from microcoder.data.difficulty.calibrate import Calibration, CalibrationError, calibrate, calibrated, falling
+from microcoder.data.difficulty.calibrate import CalibrationError, SuccessCurve, calibrate, calibrated, falling
 from microcoder.data.difficulty.measure import pass_rates, points
 from microcoder.data.difficulty.select import BY_SUCCESS, Bands, SelectError, plan, select, selected
 from microcoder.data.record import Dropped, Record
@@ -71,13 +71,13 @@ def test_a_model_that_solves_all_or_nothing_has_its_boundaries_at_the_ends():
 def test_a_calibration_comes_back_from_its_file(tmp_path):
     made = calibrate(made_points(60), "nano", resamples=20)
     made.save(tmp_path / "c.json")
-    assert Calibration.load(tmp_path / "c.json") == made
+    assert SuccessCurve.load(tmp_path / "c.json") == made
     for text in ("{}", "[]", "no", json.dumps({**dataclasses.asdict(made), "scores": [1, 0]})):
         (tmp_path / "c.json").write_text(text)
         with pytest.raises(CalibrationError, match="make it again"):
-            Calibration.load(tmp_path / "c.json")
+            SuccessCurve.load(tmp_path / "c.json")
     with pytest.raises(CalibrationError, match="No such file"):
-        Calibration.load(tmp_path / "none.json")
+        SuccessCurve.load(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from microcoder.data.difficulty.constraints import below_zero, bounds
+from microcoder.data.difficulty.statement import below_zero, bounds
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,25 @@ import numpy as np
 import pytest
 
 from microcoder.data.difficulty.evaluation import evaluate, majority
-from microcoder.data.difficulty.features import NAMES, features
-from microcoder.data.difficulty.predictor import Predictor, PredictorError, predict, probabilities, table
+from microcoder.data.difficulty.features import NAMES, features, solution_features
+from microcoder.data.difficulty.predictor import (
+    SETTINGS,
+    Predictor,
+    PredictorError,
+    drawn,
+    fit,
+    grow,
+    labelled,
+    learn,
+    predict,
+    probabilities,
+    table,
+    train,
+)
 from microcoder.data.difficulty.rubric import DIMENSIONS, WEIGHTS, parse, question, rubric, weighted
-from microcoder.data.difficulty.solution import solution_features
-from microcoder.data.difficulty.training import drawn, fit, labelled, learn, train
-from microcoder.data.difficulty.trees import SETTINGS, grow
 from microcoder.data.parts import kept_parts, write_part
-from microcoder.data.ranking import rows_of
 from microcoder.data.record import DataError, Record
+from microcoder.data.steps import rows_of
 from microcoder.schema import Problem, Test
 
 EASY = "def f(a):\n    return sum(a) + {n}\n"

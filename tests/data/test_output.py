@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 from datasets import load_dataset
 
-from microcoder.data import output
-from microcoder.data.output import write_dataset
+from microcoder.data import dataset as output
+from microcoder.data.dataset import write_dataset
 from microcoder.data.parts import Counts, write_part
 from microcoder.data.record import Record
 from microcoder.data.report import Done

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 
 from microcoder.data import parts
-from microcoder.data.output import write_dataset
+from microcoder.data.dataset import write_dataset
 from microcoder.data.parts import kept_parts, read_losses, read_records, write_part
-from microcoder.data.pipeline import AHEAD, Cores, Step, run
+from microcoder.data.pipeline import AHEAD, Cores, PipelineStep, run
 from microcoder.data.record import Dropped, Record
 from microcoder.data.report import page, steps_of
 from microcoder.files import read_problems
@@ -93,10 +93,10 @@ def first(tmp_path):
 
 
 STEPS = [
-    Step("process", "1-shout", {"mark": "?"}, each=shout),
-    Step("filter", "1-odd", {"least": 5}, each=odd_only),
-    Step("filter", "2-twins", work=last_digit, decide=first_of_each),
-    Step("verify", "1-judge", stream=streamed),
+    PipelineStep("process", "1-shout", {"mark": "?"}, each=shout),
+    PipelineStep("filter", "1-odd", {"least": 5}, each=odd_only),
+    PipelineStep("filter", "2-twins", work=last_digit, decide=first_of_each),
+    PipelineStep("verify", "1-judge", stream=streamed),
 ]
 
 
@@ -125,13 +125,13 @@ def test_what_is_dropped_is_what_came_in_not_what_the_step_had_begun_to_make_of_
         record.problem.statement = "half done"
         raise Dropped("late")
 
-    run(tmp_path, [Step("process", "half", each=half)], first[:1], "d", 1, Told())
+    run(tmp_path, [PipelineStep("process", "half", each=half)], first[:1], "d", 1, Told())
     record, _ = next(read_losses(next((tmp_path / "process/half/dropped").glob("*"))))
     assert record.problem.statement == "Add \ud800 two."
 
 
 def test_a_fault_of_a_step_is_a_drop_with_its_words(tmp_path, first):
-    run(tmp_path, [Step("process", "bad", each=breaks)], first[:1], "d", 1, Told())
+    run(tmp_path, [PipelineStep("process", "bad", each=breaks)], first[:1], "d", 1, Told())
     losses = list(read_losses(next((tmp_path / "process/bad/dropped").glob("*"))))
     assert len(losses) == 10 and (losses[0][1].reason, losses[0][1].detail) == ("failed", "TypeError: not this one")
 
@@ -146,14 +146,14 @@ def test_a_second_run_makes_nothing_again(tmp_path, first):
 def test_a_changed_setting_makes_its_step_and_the_later_ones_anew_and_no_earlier_one(tmp_path, first):
     run(tmp_path / "out", STEPS, first, "d", 1, Told())
     told = Told()
-    changed = [STEPS[0], Step("filter", "1-odd", {"least": 7}, each=odd_only), *STEPS[2:]]
+    changed = [STEPS[0], PipelineStep("filter", "1-odd", {"least": 7}, each=odd_only), *STEPS[2:]]
     run(tmp_path / "out", changed, first, "d", 1, told)
     assert told.again == ["process/1-shout"] and told.made == ["filter/1-odd", "filter/2-twins", "verify/1-judge"]
     assert ids(tmp_path / "out/verify/1-judge")[0] == "made/7"
 
 
 def test_a_stopped_run_goes_on_where_it_was_and_ends_as_if_it_had_not_been_stopped(tmp_path, first, monkeypatch):
-    stops = Step("filter", "1-odd", {"at": "made/15"}, each=stopping)
+    stops = PipelineStep("filter", "1-odd", {"at": "made/15"}, each=stopping)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "out", [stops], first, "d", 1, Told())
     folder = tmp_path / "out/filter/1-odd"
@@ -161,7 +161,7 @@ def test_a_stopped_run_goes_on_where_it_was_and_ends_as_if_it_had_not_been_stopp
     written = []
     real = parts.write_part
     monkeypatch.setattr("microcoder.data.pipeline.write_part", lambda *a: written.append(a[1]) or real(*a))
-    goes_on = Step("filter", "1-odd", {"at": "made/15"}, each=lambda record, *, at: record)
+    goes_on = PipelineStep("filter", "1-odd", {"at": "made/15"}, each=lambda record, *, at: record)
     run(tmp_path / "out", [goes_on], first, "d", 1, Told())
     assert written == ["00001", "00002"] and len(ids(folder)) == 30
 
@@ -211,20 +211,20 @@ def reading_ahead(most):
 
 def test_a_stream_is_not_held_up_at_the_end_of_a_part(tmp_path, first):
     most = [0, 0]
-    run(tmp_path, [Step("verify", "judge", stream=partial(reading_ahead, most))], first, "d", 1, Told())
+    run(tmp_path, [PipelineStep("verify", "judge", stream=partial(reading_ahead, most))], first, "d", 1, Told())
     assert most == [16]  # a part has ten
     kept = [[record.problem.id for record in read_records(part)] for part in kept_parts(tmp_path / "verify/judge")]
     assert kept == [[f"made/{n}" for n in range(start, start + 10)] for start in (0, 10, 20)]
 
 
 def test_a_stream_that_was_stopped_sees_only_the_parts_that_are_missing(tmp_path, first):
-    step = [Step("verify", "judge", stream=streamed)]
+    step = [PipelineStep("verify", "judge", stream=streamed)]
     run(tmp_path, step, first, "d", 1, Told())
     for path in (tmp_path / "verify/judge").rglob("00001.jsonl.gz"):
         path.unlink()
     (tmp_path / "verify/judge/done.json").unlink()
     most = [0, 0]
-    run(tmp_path, [Step("verify", "judge", stream=partial(reading_ahead, most))], first, "d", 1, Told())
+    run(tmp_path, [PipelineStep("verify", "judge", stream=partial(reading_ahead, most))], first, "d", 1, Told())
     assert most == [10] and ids(tmp_path / "verify/judge") == [f"made/{n}" for n in range(30)]
 
 
@@ -232,19 +232,19 @@ def test_options_that_need_all_records_are_prepared_before(tmp_path, first):
     def highest(paths, cores, **_):
         return {"least": max(int(r.problem.id.rpartition("/")[2]) for path in paths for r in read_records(path))}
 
-    run(tmp_path / "out", [Step("filter", "select", each=odd_only, prepare=highest)], first, "d", 1, Told())
+    run(tmp_path / "out", [PipelineStep("filter", "select", each=odd_only, prepare=highest)], first, "d", 1, Told())
     assert ids(tmp_path / "out/filter/select") == ["made/29"]
 
 
 def test_the_data_set_reads_back_and_the_report_has_every_step_and_reason(tmp_path, first):
     out = tmp_path / "out"
-    clean = [Step("process", "1-clean", each=lambda record: _clean(record)), *STEPS[1:]]
+    clean = [PipelineStep("process", "1-clean", each=lambda record: _clean(record)), *STEPS[1:]]
     last = run(out, clean, first, "d", 1, Told())
     write_dataset(out / "dataset", last, steps_of(out), "[collect]")
     found = [problem.id for problem in read_problems(out / "dataset/problems.parquet")]
     assert found == ["made/5", "made/7", "made/9", "made/11", "made/13"]
     text = page(out)
-    for word in ("filter/1-odd", "even", "small", "twin", "5</b> of 30", "made/0"):
+    for word in ("filter/1-odd", "even", "small", "twin", "5</b> of 30", " is even</summary>"):
         assert word in text
     import pyarrow.parquet as pq
 

@@ -9,8 +9,8 @@ from chat_server import chat_server
 
 from microcoder.data.endpoint import Endpoint
 from microcoder.data.record import Dropped, Record
-from microcoder.data.verify import Options, agreement, reading, references, strength, verify
-from microcoder.data.verify.agreement import Recorder
+from microcoder.data.verify import Options, agreement, readable, references, strength, verify
+from microcoder.data.verify.agreement import AnswerRecorder
 from microcoder.judge import Judge, JudgeError
 from microcoder.schema import Compare, Problem, Test
 
@@ -34,7 +34,7 @@ def judge():
 
 @pytest.fixture(scope="module")
 def recorder(judge):
-    running = Recorder(judge.sandbox)
+    running = AnswerRecorder(judge.sandbox)
     yield running
     running.close()
 
@@ -355,5 +355,5 @@ def test_a_model_that_cannot_read_a_statement_says_why(judge, server):
 )
 def test_a_problem_stays_unless_it_was_plainly_refused(server, reply, noted):
     server.replies = [reply]
-    found = reading(record(ADD, statement="Add."), endpoint=Endpoint(server.url, "tiny", key_env="", max_retries=0))
+    found = readable(record(ADD, statement="Add."), endpoint=Endpoint(server.url, "tiny", key_env="", max_retries=0))
     assert found.notes["reading"] == noted

@@ -1,4 +1,4 @@
-"""Collect: every source into parts, side by side; a source that was read before is not read again."""
+"""Collect: read every source into parts, side by side; a source that was read before is not read again."""
 
 from __future__ import annotations
 
@@ -15,44 +15,61 @@ from pathlib import Path
 from typing import Any
 
 from ..schema import Problem
-from .parts import SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
-from .pipeline import Observer, from_json, to_json
+from .parts import OUTSIDE, SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
+from .pipeline import Progress
 from .record import Dropped, Record
 from .settings import Source
 from .sources import SourceError, Unreadable, collect, detect
 
 NAME = "collect/1-read"
+SOURCES = "sources.json"  # beside the parts: the name and the file of each source, by the number in a part's name
 NUMBER = re.compile(r"(\d+)(?:#\d+)?$")
 
 
 def collect_all(
-    out: Path, sources: list[Source], limit: int, workers: int, observer: Observer
+    out: Path, sources: list[Source], limit: int, workers: int, progress: Progress
 ) -> tuple[list[Path], str]:
-    """(the parts, a digest of what they were made of). Rows that cannot be read are drops with their reason."""
+    """Return (the parts, a digest of what they were made of). Rows that cannot be read are drops with their reason."""
     named = [(source, layout_of(source)) for source in sources]
     digest = digest_of(sources, limit)
     folder = out / NAME
     finished = begin(folder, digest)
+    write_json(folder / SOURCES, _files(sources))
     if finished is not None:
-        observer.done(NAME, from_json(finished), finished["seconds"], again=True)
+        progress.done(NAME, Counts.of(finished["kept"], finished["dropped"]), finished["seconds"], again=True)
         return kept_parts(folder), digest
     started = time.monotonic()
-    observer.step(NAME, len(named))
+    progress.step(NAME, len(named))
     total = Counts()
     jobs = [(n, source.model_dump(), layout) for n, (source, layout) in enumerate(named)]
     work = partial(collect_one, folder, limit)
     with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn")) as pool:
         for counts in pool.map(work, jobs):
             total.add(counts)
-            observer.part(counts)
+            progress.part(counts)
     seconds = time.monotonic() - started
-    write_json(folder / "done.json", {**to_json(total), "seconds": round(seconds, 2), "digest": digest})
-    observer.done(NAME, total, seconds, again=False)
+    write_json(folder / "done.json", {**total.to_dict(), "seconds": round(seconds, 2), "digest": digest})
+    progress.done(NAME, total, seconds, again=False)
     return kept_parts(folder), digest
 
 
+def by_number(out: Path) -> dict[str, dict[str, str]]:
+    """The "name" and "file" of each source of a run, by the number in the names of its parts."""
+    path = out / NAME / SOURCES
+    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def _files(sources: list[Source]) -> dict[str, dict[str, str]]:
+    names = [Path(source.path).name for source in sources]
+    return {
+        f"{n:02}": {"name": source.name, "file": name if names.count(name) == 1 else source.path}
+        for n, (source, name) in enumerate(zip(sources, names, strict=True))
+    }
+
+
 def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) -> Counts:
-    """One source, in a worker process, part by part; parts that are there already are only counted."""
+    """Read one source, in a worker process, part by part; parts that are there already are only counted."""
     number, settings, layout = job
     found = read(Source(**settings), layout, limit)
     total = Counts()
@@ -66,7 +83,7 @@ def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) 
 
 
 def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]:
-    """All records of a source, and what of it is no record."""
+    """Yield all records of a source, and its rows that are no record."""
     wanted, taken = ranges(source.ids), 0
     for found in collect(layout, source.path, mapping=source.mapping or None, source=source.name):
         if limit and taken >= limit:
@@ -76,13 +93,14 @@ def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]
             continue
         found.problem.licence = found.problem.licence or source.licence
         if wanted and not within(found.problem.id, wanted):
-            yield found, Dropped("outside_ids", f"its id is not among {source.ids}")
+            yield found, Dropped(OUTSIDE, f"its id is not among {source.ids}")
         else:
             taken += 1
             yield found
 
 
 def layout_of(source: Source) -> str:
+    """The layout that is named, or else detected."""
     if source.read != "auto":
         return source.read
     try:
@@ -98,7 +116,7 @@ def layout_of(source: Source) -> str:
 
 
 def ranges(text: str) -> list[range]:
-    """"11-510, 600" -> numbers; ends are included."""
+    """Read "11-510, 600" as numbers; ends are included."""
     found = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
@@ -114,7 +132,7 @@ def within(ident: str, wanted: list[range]) -> bool:
 
 
 def digest_of(sources: list[Source], limit: int) -> str:
-    """Changes when a setting or a file does."""
+    """A digest that changes when a setting or a file does."""
     stamps = []
     for source in sources:
         path = Path(source.path)

@@ -1,4 +1,4 @@
-"""What can stand in a program instead of what does: other operators, constants, bounds and answers."""
+"""Replacements for parts of a program: other operators, constants, bounds and answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTS = (ast.List, ast.ListComp, ast.Tuple)
 
 
 def constants(node: ast.Constant) -> Iterator[ast.expr]:
-    """One less and one more."""
+    """Yield the constant less one and plus one, or the other truth value."""
     if isinstance(node.value, bool):
         yield ast.Constant(not node.value)
     elif isinstance(node.value, (int, float)):
@@ -25,7 +25,7 @@ def constants(node: ast.Constant) -> Iterator[ast.expr]:
 
 
 def large(node: ast.expr) -> bool:
-    """10001, 10 ** 9 + 7, 1 << 30: a bound or a modulus, not a number to calculate with."""
+    """Whether it is a bound or a modulus, not a number to calculate with: 10001, 10 ** 9 + 7, 1 << 30."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and abs(node.value) > LARGEST
     if not isinstance(node, ast.BinOp):
@@ -37,7 +37,7 @@ def large(node: ast.expr) -> bool:
 
 
 def sizes(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that say how long a list shall be: `[0] * (n + 1)`, `[[] for _ in range(n + 1)]`."""
+    """Yield the nodes that give the length of a list: `[0] * (n + 1)`, `[[] for _ in range(n + 1)]`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for side, other in ((node.left, node.right), (node.right, node.left)):
@@ -51,13 +51,13 @@ def sizes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def of_sequences(node: ast.BinOp | ast.BoolOp) -> bool:
-    """Whether a side is plainly a list or text, which has no other operators."""
+    """Whether a side is plainly a list or text, for which no other operator works."""
     sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
     return any(isinstance(side, _LISTS) or _text(side) for side in sides)
 
 
 def ranges(call: ast.Call) -> Iterator[ast.expr]:
-    """One step later, one step earlier. Ends that are constants are left to the constants."""
+    """Yield ranges that begin one later or end one earlier. Constant ends are left to `constants`."""
     args = call.args
     if len(args) == 1:
         yield ast.Call(call.func, [ast.Constant(1), *args], [])
@@ -67,6 +67,7 @@ def ranges(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def slices(node: ast.Slice) -> Iterator[ast.expr]:
+    """Yield slices that begin one later or end one earlier."""
     if node.lower is not None and not isinstance(node.lower, ast.Constant):
         yield ast.Slice(_plus(node.lower, 1), node.upper, node.step)
     if node.upper is not None and not isinstance(node.upper, ast.Constant):
@@ -74,7 +75,7 @@ def slices(node: ast.Slice) -> Iterator[ast.expr]:
 
 
 def answers(value: ast.expr) -> list[ast.expr]:
-    """Other things to return, of the same type as far as the expression shows it."""
+    """Other values to return, of the same type as far as the expression shows it."""
     if isinstance(value, ast.Constant):
         return [] if isinstance(value.value, (int, float)) else [ast.Constant(0)]  # numbers are left to the constants
     if isinstance(value, (ast.Compare, ast.BoolOp)) or isinstance(getattr(value, "op", None), ast.Not):

@@ -1,4 +1,4 @@
-"""Can a reader understand the statement, and is nothing missing? A language model is asked; optional.
+"""Ask a language model whether the statement can be understood and nothing is missing; optional.
 
     unreadable_by_model    it says no, and why
 
@@ -8,9 +8,9 @@ An answer that is not the JSON asked for says nothing about the problem: it is n
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
-from ..endpoint import NoAnswer
+from ..endpoint import Asks, NoAnswer
 from ..record import Dropped, Record
 
 MOST = 20_000  # characters of a statement that are shown
@@ -25,12 +25,8 @@ Answer with one JSON object and nothing else:
 {"readable": true or false, "complete": true or false, "reason": "what is wrong, in at most 20 words, or empty"}"""
 
 
-class Asks(Protocol):
-    def ask(self, messages: list[dict[str, str]], *, key: str = "") -> str: ...
-
-
-def reading(record: Record, *, endpoint: Asks) -> Record:
-    """Ask about the statement. Note: reading ("ok", or "no answer")."""
+def readable(record: Record, *, endpoint: Asks) -> Record:
+    """Ask about the statement, or raise Dropped. Note: reading ("ok", or "no answer")."""
     problem = record.problem
     line = "=" * 20
     starter = f"\n\nThe answer begins with:\n{problem.starter_code}" if problem.starter_code else ""
@@ -47,7 +43,7 @@ def reading(record: Record, *, endpoint: Asks) -> Record:
 
 
 def _answer(text: str) -> dict[str, Any] | None:
-    """The JSON object in an answer, whatever stands around it; None unless it says both things."""
+    """The JSON object in an answer, whatever stands around it; None unless it says both readable and complete."""
     try:
         found = json.loads(text[text.index("{") : text.rindex("}") + 1])
     except (ValueError, RecursionError):
