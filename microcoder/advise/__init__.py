@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import rules
-from .history import History, Severity
+from .history import History, Rule, Severity
 
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
 RULES = {rule.code: rule for rule in rules.RULES}
@@ -57,14 +57,19 @@ def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
 def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
     """What was wrong at any step, arranged like `advise`: `step` is the first one, the numbers are the latest ones.
 
-    What is over and was found at fewer than PASSING steps is left out.
+    What is over and was found at fewer than PASSING steps is left out. That no step earned a reward is said however few
+    they are.
     """
     seen: dict[str, list[Advice]] = {}
+    now: list[Advice] = []
     for end in range(1, len(metrics) + 1):
         now = _found(metrics[:end], config)
         for one in now:
             seen.setdefault(one.code, []).append(one)
-    holding = {one.code for one in now} if metrics else set()
+    if "no_reward" not in seen and rules.earned_nothing(History(metrics)):
+        now = [*now, _advice(RULES["no_reward"], "no program earned a reward at any step", metrics, config)]
+        seen["no_reward"] = now[-1:]
+    holding = {one.code for one in now}
     return _arranged(
         replace(times[-1], step=times[0].step, holds=code in holding)
         for code, times in seen.items()
@@ -75,15 +80,14 @@ def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
 def _found(metrics: Metrics, config: Mapping[str, Any] | None) -> list[Advice]:
     """What the rules say of the last step, in their order."""
     history = History(metrics, config or {})
-    words, step = history.words(), int(history.now("step") or 0)
     said = [(rule, rule.finds(history)) for rule in RULES.values()]
-    return [
-        Advice(
-            rule.code, rule.severity, message, rule.reason, rule.remedy.format(**words), step, rule.claim, rule.figure
-        )
-        for rule, message in said
-        if message
-    ]
+    return [_advice(rule, message, metrics, config) for rule, message in said if message]
+
+
+def _advice(rule: Rule, message: str, metrics: Metrics, config: Mapping[str, Any] | None) -> Advice:
+    history = History(metrics, config or {})
+    remedy, step = rule.remedy.format(**history.words()), int(history.now("step") or 0)
+    return Advice(rule.code, rule.severity, message, rule.reason, remedy, step, rule.claim, rule.figure)
 
 
 def _arranged(found: Iterable[Advice]) -> list[Advice]:

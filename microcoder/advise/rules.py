@@ -182,6 +182,12 @@ def no_reward(history: History) -> str | None:
     return f"no program earned a reward in {len(rewards)} steps" if none else None
 
 
+def earned_nothing(history: History) -> bool:
+    """Whether rewards are known, and none of them, nor an accuracy, is above 0."""
+    rewards = history.all("reward")
+    return bool(rewards) and max([*rewards, *history.all("accuracy")]) <= 0
+
+
 @rule(
     "error",
     reason="the length limit is too small for this model's answers, or they never end",

@@ -36,8 +36,8 @@ ELSEWHERE = "choose another name with train.name=..."
 class Run:
     """An open run directory. As a context manager it records how it ended and lets go of the lock.
 
-    `info` is what run.json holds: status (running, finished, stopped or failed), steps_done, started, ended, reason
-    and what `create` and `update` were given. A run that was killed says running, and nobody holds its lock.
+    `info` is what run.json holds: status (running, finished, stopped or failed), steps_done, started, updated, ended,
+    reason and what `create` and `update` were given. A run that was killed says running, and nobody holds its lock.
     """
 
     def __init__(self, path: Path, held: IO[bytes], info: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Run:
 
     def update(self, **fields: Any) -> None:
         """Set fields of run.json."""
-        info = {**self.info, **fields}
+        info = {**self.info, **fields, "updated": _now()}
         write_whole(self.path / INFO, json.dumps(plain(info), indent=2).encode() + b"\n")
         self.info = info
 

@@ -2,8 +2,12 @@
 
 A rollout is a flat record: step, row, problem (its id), completion, code, verdict, strategy, message, reward,
 advantage, length, truncated, repeated, masked, temperature, sample. A step's file begins with the statements of its
-problems, so it can be read on its own. The index is a convenience: an entry whose file is gone or has another size
-is not believed, and a file that it does not list is read instead, so a kill between the two writes costs nothing.
+problems and the prompts that the model saw, so it can be read on its own. What the model answered in the evaluation
+after a step lies in test_00040.jsonl.gz beside step_00040.jsonl.gz; the index and the groups are of training alone.
+A file that unpacks to more than LARGEST is not read to its end.
+
+The index is a convenience: an entry whose file is gone or has another size is not believed, and a file that it does not
+list is read instead, so a kill between the two writes costs nothing.
 
 groups.jsonl says what came of each problem at each step, so that finding opens no file of rollouts:
 
@@ -18,7 +22,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import math
+import os
 import re
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,50 +33,85 @@ from typing import Any, NamedTuple
 
 from ..files import json_line
 from ..schema import ACCEPTED
-from .disk import RunError, append_line, lines_of, opened, plain, read_lines, write_whole, writing
+from .disk import LINE, RunError, append_line, lines_of, opened, plain, read_lines, write_whole, writing
 
 Rollout = dict[str, Any]
 GROUPS = "groups.jsonl"
+Texts = Mapping[str, str]  # of problems, by their ids
+LARGEST, BUDGET_S = 1 << 28, 20.0  # bytes that a file may unpack to; seconds that a reader should wait for it
 
 
 def write_rollouts(
-    run: str | Path, step: int, rollouts: Sequence[Rollout], statements: Mapping[str, str] | None = None
+    run: str | Path,
+    step: int,
+    rollouts: Sequence[Rollout],
+    statements: Texts | None = None,
+    prompts: Texts | None = None,
+    test: bool = False,
 ) -> Path:
-    """Write the rollouts of a step; the same rollouts give the same bytes. `statements`: problem id -> text."""
-    path = _file(run, step)
+    """Write the rollouts of a step; the same rollouts give the same bytes. `test`: those of the evaluation after it."""
+    path = _file(run, step, test)
     with writing(path):
         path.parent.mkdir(exist_ok=True)
-    texts = [{"problem": name, "statement": text} for name, text in (statements or {}).items()]
+    problems = dict.fromkeys([*(statements or {}), *(prompts or {})])
+    kinds = {"statement": statements or {}, "prompt": prompts or {}}
+    texts = [{"problem": name} | {kind: of[name] for kind, of in kinds.items() if name in of} for name in problems]
     rows = [plain({"step": step} | rollout) for rollout in rollouts]
     data = gzip.compress(b"".join(map(json_line, [*texts, *rows])), compresslevel=6, mtime=0)
     write_whole(path, data)
-    append_line(_index(run), _entry(path, step, rows, len(data)))
-    append_groups(path.parent, step, rows, len(data))
+    if not test:
+        append_line(_index(run), _entry(path, step, rows, len(data)))
+        groups = [list(group) for group in groups_of(rows)]
+        append_line(path.with_name(GROUPS), {"step": step, "size": len(data), "groups": groups})
     return path
 
 
-def read_rollouts(run: str | Path, step: int) -> list[Rollout]:
+def read_rollouts(run: str | Path, step: int, test: bool = False) -> list[Rollout]:
     """The rollouts of a step, in the order of their rows; a step without any is refused with the nearest that has."""
-    if not _file(run, step).exists():
-        there = steps(run)
+    what = "answers of an evaluation" if test else "rollouts"
+    if not _file(run, step, test).exists():
+        there = steps(run, test)
         if not there:
-            raise RunError(f"{run} holds no rollouts yet; they are written as training goes on")
+            raise RunError(f"{run} holds no {what} yet; they are written as training goes on")
         near = min(there, key=lambda other: abs(other - step))
         raise RunError(
-            f"{run} holds no rollouts of step {step}; the nearest is step {near}, "
+            f"{run} holds no {what} of step {step}; the nearest is step {near}, "
             f"of {len(there)} from step {there[0]} to {there[-1]}"
         )
-    return [record for record in _records(_file(run, step)) if "statement" not in record]
+    return [record for record in _records(_file(run, step, test)) if not is_text(record)]
 
 
-def steps(run: str | Path) -> list[int]:
-    """The steps that have rollouts."""
-    return sorted(_files(run))
+def steps(run: str | Path, test: bool = False) -> list[int]:
+    """The steps that have rollouts; with `test`, those with the answers of an evaluation."""
+    return sorted(_files(run, test))
 
 
-def read_statements(run: str | Path, step: int) -> dict[str, str]:
+def read_statements(run: str | Path, step: int, test: bool = False) -> dict[str, str]:
     """Problem id -> statement, for the problems of a step."""
-    return {record["problem"]: record["statement"] for record in _records(_file(run, step)) if "statement" in record}
+    return {r["problem"]: r["statement"] for r in _records(_file(run, step, test)) if "statement" in r}
+
+
+def read_prompts(run: str | Path, step: int, test: bool = False) -> dict[str, str]:
+    """Problem id -> the prompt that the model saw; none for a run from before prompts were kept."""
+    return {r["problem"]: r["prompt"] for r in _records(_file(run, step, test)) if "prompt" in r}
+
+
+def unpacked(path: Path, seconds: float = math.inf) -> Iterator[bytes]:
+    """The lines of a file of rollouts; RunError once they are more than LARGEST, or take longer than `seconds`."""
+    size, ends = 0, time.perf_counter() + seconds
+    with opened(path) as packed, gzip.open(packed, "rb") as file:
+        while line := file.readline(LINE):
+            size += len(line)
+            if size > LARGEST:
+                raise RunError(f"{path.name} unpacks to more than {LARGEST >> 20} MiB")
+            if time.perf_counter() > ends:
+                raise RunError(f"{path.name} unpacks to more than {seconds:g} s can read")
+            yield line
+
+
+def is_text(record: Rollout) -> bool:
+    """Whether a record of a step's file is the statement or the prompt of a problem, and no rollout."""
+    return "completion" not in record and ("statement" in record or "prompt" in record)
 
 
 def index(run: str | Path) -> list[dict[str, Any]]:
@@ -86,7 +128,7 @@ def index(run: str | Path) -> list[dict[str, Any]]:
 
 def drop_after(run: str | Path, step: int) -> None:
     """Remove the rollouts of later steps, and mend the index."""
-    for later, path in _files(run).items():
+    for later, path in [*_files(run).items(), *_files(run, test=True).items()]:
         if later > step:
             with writing(path):
                 path.unlink()
@@ -143,18 +185,20 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _records(path: Path) -> list[dict[str, Any]]:
     try:
-        return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+        return [json.loads(line) for line in unpacked(Path(os.path.realpath(path)))]
+    except RunError as error:
+        raise RunError(f"cannot read {path}: {error}; move it away to use the rest") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise RunError(f"cannot read {path}: {error}; if it is damaged, remove it to use the rest") from None
 
 
-def _file(run: str | Path, step: int) -> Path:
-    return Path(run) / "rollouts" / f"step_{step:05}.jsonl.gz"
+def _file(run: str | Path, step: int, test: bool = False) -> Path:
+    return Path(run) / "rollouts" / f"{'test' if test else 'step'}_{step:05}.jsonl.gz"
 
 
-def _files(run: str | Path) -> dict[int, Path]:
-    paths = (Path(run) / "rollouts").glob("step_*.jsonl.gz")
-    return {int(match[1]): path for path in paths if (match := re.fullmatch(r"step_(\d+)\.jsonl\.gz", path.name))}
+def _files(run: str | Path, test: bool = False) -> dict[int, Path]:
+    paths, kind = (Path(run) / "rollouts").glob("*.jsonl.gz"), "test" if test else "step"
+    return {int(match[1]): path for path in paths if (match := re.fullmatch(rf"{kind}_(\d+)\.jsonl\.gz", path.name))}
 
 
 def _index(run: str | Path) -> Path:
@@ -191,10 +235,6 @@ def groups_of(rollouts: Sequence[dict[str, Any]]) -> list[Group]:
     for rollout in rollouts:
         found.setdefault(rollout["problem"], []).append(rollout)
     return [group_of(problem, rows) for problem, rows in found.items()]
-
-
-def append_groups(folder: Path, step: int, rollouts: Sequence[dict[str, Any]], size: int) -> None:
-    append_line(folder / GROUPS, {"step": step, "size": size, "groups": [list(group) for group in groups_of(rollouts)]})
 
 
 def read_groups(run: str | Path, problem: str | None = None) -> Iterator[tuple[int, list[Group]]]:

@@ -91,9 +91,9 @@ def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> tup
     _keep(found, answers.run(name), "run", run=name)
     _keep(found, answers.metrics(name), "metrics", run=name)
     _keep(found, answers.remarks(name), "remarks", run=name)
-    steps = answers.steps(name)
+    steps = answers.steps(name)["train"]
     chosen = _steps(found, answers, name, steps, room)
-    _keep(found, chosen, "steps", run=name)
+    _keep(found, {"train": chosen, "test": [], "running": False}, "steps", run=name)
     _finders(found, answers, name, set(chosen))
     json.dumps(plain(found))  # what cannot be written is found here, where it costs one run and not all
     return len(chosen), len(steps)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -28,12 +29,14 @@ from numpy.typing import NDArray
 
 from ..advise import QUIET, advise
 from ..runs.disk import opened
+from ..schema import Problem, bands, in_order
 
 POINTS = 1500  # of a curve: more than a screen has columns
 LINE = 1 << 22  # bytes
 BUDGET_S = 3.0
 KEPT = 16  # files that are followed at once; the one asked for longest ago is let go of
-NAMES, NAME = 400, 100  # columns at most, and characters of a name: a file of nonsense must not fill the memory
+NAMES, NAME = 1000, 100  # columns beside those of panels, characters of a name: nonsense must not fill the memory
+BANDS = 12  # of difficulty in a panel
 FIRST, LAST = 32, 128  # lines that the advisor sees
 EVERY = 150  # steps of which each is looked at; of the next 150 every second, of the next every third ...
 MOST = 500  # remarks: a run that is told more needs no more
@@ -43,6 +46,8 @@ VERDICTS = [
     "accepted", "wrong_answer", "runtime_error", "compile_error", "no_code",
     "time_limit", "memory_limit", "output_limit", "internal_error",
 ]  # fmt: skip
+BY_DIFFICULTY = "test_by_difficulty."
+LEVEL = re.compile(re.escape(BY_DIFFICULTY) + r"(.+)\.(accuracy|problems)", re.DOTALL)
 BAND = ["test_accuracy_low", "test_accuracy_high"]
 
 
@@ -58,6 +63,14 @@ PANELS = [
         ["accuracy", "test_accuracy"],
         band=BAND,
         share=True,
+    ),
+    _panel(
+        "Accuracy by difficulty",
+        "share of accepted programs of held-out problems, by their label or by bands of their score",
+        [],
+        prefix=BY_DIFFICULTY,
+        share=True,
+        alone=True,
     ),
     _panel(
         "Response length",
@@ -224,12 +237,34 @@ class Columns(Follower):
     def series(self, name: str) -> tuple[Array, Array]:
         """(steps, values), NaN where the metric was not recorded."""
         with self.lock:
+            return np.array(self.steps), self._values(name)
+
+    def by_difficulty(self) -> dict[str, tuple[Array, Array]]:
+        """The series of held-out accuracy of each band of difficulty, from easy to hard.
+
+        A run may have recorded each score apart: those of a band are joined, weighted by their numbers of problems.
+        """
+        found: dict[str, tuple[Array, Array]] = {}
+        with self.lock:
+            levels = list(dict.fromkeys(match[1] for name in self.columns if (match := LEVEL.fullmatch(name))))
+            banded = dict(zip(levels, bands(map(_level, levels)), strict=True))
             steps = np.array(self.steps)
-            values = np.full(len(steps), np.nan)
-            column = self.columns.get(name)
-            if column is not None:
-                values[: len(column)] = column
-        return steps, values
+            for band in in_order(banded.values())[:BANDS]:
+                within = [BY_DIFFICULTY + level for level in levels if banded[level] == band]
+                shares = np.stack([self._values(f"{name}.accuracy") for name in within])  # (levels, steps)
+                problems = np.nan_to_num(np.stack([self._values(f"{name}.problems") for name in within]), nan=1.0)
+                weights = np.where(np.isfinite(shares), np.maximum(problems, 0.0), 0.0)
+                total = weights.sum(0)
+                right = (weights * np.nan_to_num(shares)).sum(0)
+                found[BY_DIFFICULTY + band] = steps, np.where(total > 0, right / np.maximum(total, 1e-9), np.nan)
+        return found
+
+    def _values(self, name: str) -> Array:
+        values = np.full(len(self.steps), np.nan)
+        column = self.columns.get(name)
+        if column is not None:
+            values[: len(column)] = column
+        return values
 
     def line(self, line: bytes) -> None:
         try:
@@ -243,13 +278,22 @@ class Columns(Follower):
         for name, value in _flat(record):
             column = self.columns.get(name)
             if column is None:
-                if len(self.columns) >= NAMES or len(name) > NAME:
+                if (len(self.columns) >= NAMES and name not in METRICS) or len(name) > NAME:
                     continue
                 column = self.columns[name] = array("d")
             if len(column) < n:
                 column.extend([float("nan")] * (n - len(column)))
             if len(column) == n:  # else the line names it twice
                 column.append(value)
+
+
+def _level(name: str) -> Problem:
+    """A problem of that difficulty: a score, or a label."""
+    try:
+        score = float(name)
+    except ValueError:
+        return Problem("", difficulty=name)
+    return Problem("", difficulty_score=score) if np.isfinite(score) else Problem("", difficulty=name)
 
 
 def _flat(record: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

@@ -6,27 +6,25 @@ One step's file is read at a time. A damaged file gives what can be read of it a
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..runs import Group, groups_of
-from ..runs.disk import LINE, lines_of, opened
+from ..runs import Group, RunError, groups_of
+from ..runs.disk import lines_of, opened
+from ..runs.rollouts import BUDGET_S, is_text, unpacked
 from ..schema import ACCEPTED
 from .library import Entry, Missing, stamps
 from .state import read_json
 
 Rollout = dict[str, Any]
-LARGEST, BUDGET_S = 1 << 28, 20.0  # bytes, unpacked; and how long that may take
-STEP = re.compile(r"step_(\d{1,9})\.jsonl\.gz")
-NAME = re.compile(r"(.*)#(\d{1,9})@(\d{1,12})", re.DOTALL)  # problem # number @ limit
+STEP = re.compile(r"(step|test)_(\d{1,9})\.jsonl\.gz")
+NAME = re.compile(r"(.*)#(\d{1,9})(?:@(\d{1,12}))?", re.DOTALL)  # problem # number @ limit; without one: 0
 REPORT = 1 << 20  # bytes of report.md that are shown
 NUMBERS = ("step", "row", "sample", "reward", "advantage", "length", "temperature")
 TEXTS = ("completion", "code", "verdict", "strategy", "message")
@@ -34,28 +32,28 @@ _reading = threading.Lock()  # one file at a time, as each can be large
 
 
 class StepRollouts:
-    """What the file of one step holds."""
+    """What the file of one step holds. `statements` and `prompts` are of problems, by their ids."""
 
-    def __init__(self, statements: dict[str, str], rows: list[Rollout], fault: str) -> None:
-        self.statements, self.rows, self.fault = statements, rows, fault
+    def __init__(self, statements: dict[str, str], prompts: dict[str, str], rows: list[Rollout], fault: str) -> None:
+        self.statements, self.prompts, self.rows, self.fault = statements, prompts, rows, fault
 
     def groups(self) -> list[Group]:
         return groups_of(self.rows)
 
 
-def steps(folder: Entry) -> list[int]:
-    """The steps that have rollouts."""
+def steps(folder: Entry, test: bool = False) -> list[int]:
+    """The steps that have rollouts; with `test`, those with the answers of an evaluation."""
     where = folder.file("rollouts")
-    return list(_steps(where, stamps([where])))
+    return list(_steps(where, "test" if test else "step", stamps([where])))
 
 
-def read_step(folder: Entry, step: int) -> StepRollouts:
-    path = folder.file("rollouts", f"step_{step:05}.jsonl.gz")
+def read_step(folder: Entry, step: int, test: bool = False) -> StepRollouts:
+    path = folder.file("rollouts", f"{'test' if test else 'step'}_{step:05}.jsonl.gz")
     if not path.is_file():
-        there = steps(folder)
+        there = steps(folder, test)
         near = min(there, key=lambda other: abs(other - step), default=None)
         hint = f"; the nearest is step {near}" if near is not None else "; they are written as training goes on"
-        raise Missing(f"{folder.name} holds no rollouts of step {step}{hint}")
+        raise Missing(f"{folder.name} holds no {'answers' if test else 'rollouts'} of step {step}{hint}")
     with _reading:
         return _read(path, stamps([path]))
 
@@ -67,12 +65,12 @@ def entries(folder: Entry) -> dict[int, dict[str, Any]]:
 
 
 @lru_cache(maxsize=64)
-def _steps(path: Path, stamped: object) -> tuple[int, ...]:
+def _steps(path: Path, kind: str, stamped: object) -> tuple[int, ...]:
     try:
         found = [STEP.fullmatch(entry.name) for entry in path.iterdir()]
     except OSError:
         return ()
-    return tuple(sorted(int(match[1]) for match in found if match))
+    return tuple(sorted(int(match[2]) for match in found if match and match[1] == kind))
 
 
 @lru_cache(maxsize=16)
@@ -82,30 +80,26 @@ def _entries(path: Path, stamped: object) -> dict[int, dict[str, Any]]:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, stamped: object) -> StepRollouts:
-    statements: dict[str, str] = {}
-    rows: list[Rollout] = []
-    fault, size, ends = "", 0, time.perf_counter() + BUDGET_S
+    found = StepRollouts({}, {}, [], "")
     try:
-        with opened(path) as packed, gzip.open(packed, "rb") as file:
-            while line := file.readline(LINE):
-                size += len(line)
-                if size > LARGEST or time.perf_counter() > ends:
-                    words = f"more than {LARGEST >> 20} MiB" if size > LARGEST else f"more than {BUDGET_S:g} s can read"
-                    fault = f"{path.name} unpacks to {words}; what follows is left out"
-                    break
-                try:
-                    record = json.loads(line)
-                    problem = str(record["problem"])
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    fault = f"{path.name} holds lines that are no rollouts; they are left out"
-                    continue
-                if "statement" in record:
-                    statements[problem] = str(record["statement"])
-                else:
-                    rows.append(_row(record, problem))
+        for line in unpacked(path, BUDGET_S):
+            try:
+                record = json.loads(line)
+                problem = str(record["problem"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                found.fault = f"{path.name} holds lines that are no rollouts; they are left out"
+                continue
+            for kind, texts in (("statement", found.statements), ("prompt", found.prompts)):
+                if kind in record:
+                    texts.setdefault(problem, str(record[kind]))
+            if not is_text(record):
+                record.pop("prompt", None)  # it is the same for all samples of the problem
+                found.rows.append(_row(record, problem))
+    except RunError as error:
+        found.fault = f"{error}; what follows is left out"
     except (OSError, EOFError, zlib.error) as error:
-        fault = f"{path.name} is damaged ({error}); {len(rows)} rollouts could be read"
-    return StepRollouts(statements, rows, fault)
+        found.fault = f"{path.name} is damaged ({error}); {len(found.rows)} rollouts could be read"
+    return found
 
 
 def _row(record: Rollout, problem: str) -> Rollout:
@@ -190,7 +184,7 @@ def _verdicts(folder: Entry) -> Iterator[tuple[tuple[str, int, int], dict[str, A
     for record in records(folder.file("verdicts.jsonl")):
         match = NAME.fullmatch(str(record.get("id")))
         if match:
-            yield (match[1], int(match[2]), int(match[3])), record
+            yield (match[1], int(match[2]), int(match[3] or 0)), record
 
 
 def _samples(folder: Entry, problem: str) -> Iterator[dict[str, Any]]:

@@ -68,12 +68,11 @@ class Questions:
         """The curves of all panels, thinned; of the steps from `first` to `last` where these are given."""
         columns = self.columns.get(self.library.get(run, "run").file("metrics.jsonl"))
         low, high = -np.inf if first is None else first, np.inf if last is None else last
+        known = {name: columns.series(name) for name in METRICS if name in columns.columns}
         found = {}
-        for name in METRICS:
-            if name in columns.columns:
-                x, y = columns.series(name)
-                inside = (x >= low) & (x <= high)
-                found[name] = thin(x[inside], y[inside])
+        for name, (x, y) in (known | columns.by_difficulty()).items():
+            inside = (x >= low) & (x <= high)
+            found[name] = thin(x[inside], y[inside])
         steps = np.array(columns.steps)
         return {
             "steps": len(steps),
@@ -87,28 +86,33 @@ class Questions:
     def remarks(self, run: str) -> list[dict[str, Any]]:
         return self.advice.get(self.library.get(run, "run").file("metrics.jsonl")).found
 
-    def steps(self, run: str) -> list[int]:
-        return steps(self.library.get(run, "run"))
-
-    def step(self, run: str, step: int) -> dict[str, Any]:
-        """The groups of a step, each with the first line of its statement."""
+    def steps(self, run: str) -> dict[str, Any]:
+        """The steps with rollouts, those with the answers of an evaluation, and whether more may come."""
         folder = self.library.get(run, "run")
-        found = read_step(folder, step)
+        running = state(folder)["status"] in ("running", "silent", "unknown")
+        return {"train": steps(folder), "test": steps(folder, test=True), "running": running}
+
+    def step(self, run: str, step: int, test: bool = False) -> dict[str, Any]:
+        """The groups of a step, or of the evaluation after it, each with the first line of its statement."""
+        folder = self.library.get(run, "run")
+        found = read_step(folder, step, test)
         groups = [
             {**group._asdict(), "title": _line(found.statements.get(group.problem, ""))} for group in found.groups()
         ]
         return {"step": step, "groups": groups, "rows": len(found.rows), "fault": found.fault}
 
-    def group(self, of: str, step: int, problem: str) -> dict[str, Any]:
-        """The samples of one problem at one step; of a bench, at one limit."""
+    def group(self, of: str, step: int, problem: str, test: bool = False) -> dict[str, Any]:
+        """The samples of one problem at one step, with the prompt they answer; of a bench, at one limit."""
         folder = self.library.get(of, "run", "bench")
+        asked = {"step": step, "problem": problem}
         if folder.kind == "bench":
-            return {"step": step, "problem": problem, "statement": "", "rows": bench_group(folder, step, problem)}
-        found = read_step(folder, step)
+            return {**asked, "statement": "", "prompt": "", "rows": bench_group(folder, step, problem)}
+        found = read_step(folder, step, test)
         rows = [row for row in found.rows if row["problem"] == problem]
         if not rows:
             raise Missing(f"no rollout of step {step} is for problem {problem!r}")
-        return {"step": step, "problem": problem, "statement": found.statements.get(problem, ""), "rows": rows}
+        texts = {"statement": found.statements.get(problem, ""), "prompt": found.prompts.get(problem, "")}
+        return {**asked, **texts, "rows": rows}
 
     def visits(self, run: str, problem: str) -> list[list[int]]:
         return find.visits_of(self.library.get(run, "run"), problem)

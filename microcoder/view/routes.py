@@ -5,15 +5,18 @@ An answer carries an ETag, and one that its asker still holds is not sent again:
 1. The Host header must name this machine: a page of another site whose name was made to point here is turned away.
 2. With a token, it must be given: once as ?token=, which a cookie then stands for, or as `Authorization: Bearer`.
 3. Every answer carries a content security policy: nothing is loaded from elsewhere, no script but ours runs.
+4. So many connections at a time: where there are more, the one that has been without a request longest is cut.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
 import os
 import socket
+import time
 from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from pathlib import Path
@@ -26,6 +29,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..runs.disk import opened, plain
 from ..web import LOOPBACK, hostname
@@ -39,6 +43,7 @@ Step = Annotated[int, Query(ge=0, le=10**9)]
 Kind = Annotated[str, Query(pattern=f"^({'|'.join(KINDS)})$")]
 Text = Annotated[str, Query(max_length=500)]
 FILE = 1 << 25  # bytes of a picture
+CONNECTIONS, HEAD_S = 256, 10.0  # at a time; seconds that the head of a request may take
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -70,16 +75,67 @@ def app(root: Path, token: str | None = None, host: str = "127.0.0.1") -> FastAP
 
 
 def serve(server: FastAPI, listener: socket.socket) -> None:
-    """Answer until Ctrl-C. Addresses may hold a token, so none is logged."""
-    config = uvicorn.Config(
+    """Answer until Ctrl-C."""
+    uvicorn.Server(settings(server)).run([listener])
+
+
+def settings(server: FastAPI) -> uvicorn.Config:
+    """How the pages are served. Addresses may hold a token, so none is logged."""
+    return uvicorn.Config(
         server,
-        http="h11",  # which bounds the head of a request
+        http=PageConnection,
         ws="none",
         log_level="error",
         access_log=False,
         server_header=False,
     )
-    uvicorn.Server(config).run([listener])
+
+
+class PageConnection(H11Protocol):
+    """A connection that is cut where the head of a request takes too long, or where there are too many without one.
+
+    h11 bounds how large a head may be.
+    """
+
+    since = 0.0  # when it came, or its last answer ended
+    _waiting: asyncio.TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """No whole head has come since the last answer."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.since = time.monotonic()
+        self._wait()
+        others = [one for one in self.connections if isinstance(one, PageConnection) and one is not self]
+        if len(others) >= CONNECTIONS:
+            idle = [one for one in others if one.idle]
+            min(idle, key=lambda one: one.since, default=self).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.idle and self._waiting is None:
+            self._wait()
+        super().data_received(data)
+        if not self.idle:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        self.since = time.monotonic()
+        super().on_response_complete()
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 def plotly_script() -> Path:
@@ -136,12 +192,12 @@ def _questions(server: FastAPI, answers: Questions) -> None:
         return _fresh(request, stamp) or _json(request, answers.steps(run), stamp)
 
     @server.get("/api/step")
-    def step(request: Request, run: str, step: Step) -> Response:
-        return _json(request, answers.step(run, step))
+    def step(request: Request, run: str, step: Step, test: bool = False) -> Response:
+        return _json(request, answers.step(run, step, test))
 
     @server.get("/api/group")
-    def group(request: Request, of: str, step: Step, problem: Text) -> Response:
-        return _json(request, answers.group(of, step, problem))
+    def group(request: Request, of: str, step: Step, problem: Text, test: bool = False) -> Response:
+        return _json(request, answers.group(of, step, problem, test))
 
     @server.get("/api/visits")
     def visits(request: Request, run: str, problem: Text) -> Response:

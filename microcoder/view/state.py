@@ -6,12 +6,14 @@ run.json says running is asked after: where the process named in its lock is gon
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import socket
 import time
 import tomllib
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -106,7 +108,7 @@ def _read(files: tuple[Path, ...], stamped: tuple[tuple[int, int, int], ...]) ->
         config = read_config(files[1])
     except ValueError as error:
         faults.append(f"config.toml cannot be read: {error}"[:TEXT])
-    return _record(info, config, _tail(files[2]), max(ns for _, _, ns in stamped) / 1e9, faults)
+    return _record(info, config, _tail(files[2]), _news(info) or max(ns for _, _, ns in stamped) / 1e9, faults)
 
 
 def _record(
@@ -127,6 +129,15 @@ def _record(
         **{name: _last(tail, name) for name in VALUES},
         "tail": tail,
     }
+
+
+def _news(info: dict[str, Any]) -> float | None:
+    """When the run itself last wrote, as it says: a copy of its files is younger. None: it does not say."""
+    said = []
+    for name in ("updated", "ended"):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):  # it is not there, or no time
+            said.append(datetime.fromisoformat(info[name]).timestamp() if info.get(name) else 0.0)
+    return max(said, default=0.0) or None
 
 
 def _tail(path: Path) -> list[dict[str, Any]]:

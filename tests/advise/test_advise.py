@@ -263,6 +263,14 @@ def test_of_a_whole_run_each_finding_has_its_first_step_and_its_latest_numbers()
     assert "2.00 nats" in advice.message
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 9])
+def test_of_a_whole_run_that_earned_nothing_this_is_said_however_short_it_was(length):
+    (advice,) = advise_run([{"step": 0, "test_accuracy": 0.0}, *history(length, reward=0.0, accuracy=0.0)], CONFIG)
+    assert (advice.code, advice.holds) == ("no_reward", True)
+    assert advice.message.startswith("no program earned a reward")
+    assert advise_run(history(2, reward=0.0), CONFIG) == []  # some were accepted: length took their reward
+
+
 def test_what_is_over_is_said_to_be_over_and_what_passed_at_once_is_not_said():
     gone = history(30, learning_rate=[0.0] * (PASSING + 2) + [1e-6] * 20)
     (advice,) = advise_run(gone, CONFIG)

@@ -46,6 +46,7 @@ def test_each_finding_says_since_when_what_why_what_to_type_and_which_claim(made
     said = " ".join(done.out.split())
     assert done.code == 0
     assert "finished after 12 steps, test accuracy 30.0% -> 35.0%, reward 0.40 -> 0.40, D 0.10 -> 0.10" in said
+    assert "D 0.10 -> 0.10, all but accuracy as means of the first and the last 5 steps" in said
     assert "1. too_cold, since step 5: D is 0.10 at temperature 0.2, 0.10 at the first step; 97% of the groups" in said
     assert "why: the samples of a group are nearly one answer" in said
     assert "try: sample more widely: grpo.temperature=0.4 or more" in said
@@ -64,6 +65,22 @@ def test_of_a_run_in_which_nothing_is_wrong_it_says_what_was_looked_at(made):
     said = " ".join(microcoder("advise", run).out.split())
     assert "nothing stands out in 6 steps; looked at: rewards, groups that teach nothing, D; not recorded: " in said
     assert "gradients, held-out accuracy" in said
+
+
+def test_a_short_run_that_earned_nothing_is_not_called_healthy(made):
+    said = " ".join(microcoder("advise", made([{}, *[{"reward": 0.0, "accuracy": 0.0}] * 2])).out.split())
+    assert "1. no_reward" in said
+    assert "nothing stands out" not in said
+
+
+def test_a_short_run_shows_its_first_and_last_values_and_a_long_one_means_which_it_calls_so(made):
+    rewards = [{"reward": n / 10, "accuracy": 0.5} for n in range(10)]
+    said = " ".join(microcoder("advise", made([{}, *rewards[:6]], "short")).out.split())
+    assert "reward 0.00 -> 0.50" in said
+    assert "means" not in said
+    said = " ".join(microcoder("advise", made([{}, *rewards], "long")).out.split())
+    assert "reward 0.20 -> 0.70, all but accuracy as means of the first and the last 5 steps" in said
+    assert "reward 0.30 " in " ".join(microcoder("advise", made([{}, rewards[3]], "one")).out.split())
 
 
 def test_a_run_without_a_step_is_not_called_healthy(made):

@@ -45,7 +45,7 @@ def make(path, steps=0):
 def content(path):
     """Every file that the run is made of, but for the times in run.json."""
     files = {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file() and p.name != ".lock"}
-    files["run.json"] = {**json.loads(files["run.json"]), "started": None, "ended": None}
+    files["run.json"] = {**json.loads(files["run.json"]), "started": None, "updated": None, "ended": None}
     return files
 
 

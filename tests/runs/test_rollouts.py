@@ -17,6 +17,7 @@ from microcoder.runs import (
     RunError,
     index,
     read_groups,
+    read_prompts,
     read_rollouts,
     read_statements,
     select,
@@ -308,3 +309,39 @@ def test_on_a_terminal_code_is_highlighted_and_control_characters_of_the_model_d
     assert re.search(rb"\x1b\[[\d;]+mdef\x1b", shown)
     assert b"\\x1b[31m I [think]." in shown
     assert b"\x1b[31m I" not in shown
+
+
+def test_prompts_and_the_answers_of_an_evaluation_are_kept_beside_the_rollouts(tmp_path):
+    row = {"row": 0, "problem": "p0", "completion": "x", "verdict": "accepted", "reward": 1.0, "length": 1}
+    with Run.create(tmp_path / "a", "", {}) as run:
+        run.log(1, {})
+        write_rollouts(run.path, 1, [row], {"p0": "Add."}, {"p0": "You are asked to add."})
+        write_rollouts(run.path, 1, [row | {"problem": "t0"}], prompts={"t0": "Held out."}, test=True)
+        assert [r["problem"] for r in read_rollouts(run.path, 1)] == ["p0"]
+        assert [r["problem"] for r in read_rollouts(run.path, 1, test=True)] == ["t0"]
+        assert (read_statements(run.path, 1), read_prompts(run.path, 1)) == (
+            {"p0": "Add."},
+            {"p0": "You are asked to add."},
+        )
+        assert read_prompts(run.path, 1, test=True) == {"t0": "Held out."}
+        assert (steps(run.path), steps(run.path, test=True), len(index(run.path))) == ([1], [1], 1)
+        run.rewind(0)
+        assert (steps(run.path), steps(run.path, test=True)) == ([], [])
+
+
+def test_the_prompt_is_printed_where_it_was_kept_and_the_answers_of_an_evaluation_where_they_are_asked_for(run):
+    write_rollouts(run, 60, STEP[:4], {"p0": "Return x."}, {"p0": "Answer in a block. Return x."})
+    write_rollouts(run, 60, [rollout(0, problem="t0", completion="held out")], test=True)
+    printed = subprocess.run([*COMMAND, run, "-n", "1"], capture_output=True, text=True, check=True).stdout
+    assert printed.startswith("> Answer in a block. Return x.\n--- p0")
+    printed = subprocess.run([*COMMAND, run, "--test"], capture_output=True, text=True, check=True).stdout
+    assert printed.startswith("--- t0  wrong_answer")
+    assert "held out" in printed
+
+
+def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("microcoder.runs.rollouts.LARGEST", 1 << 20)
+    path = write_rollouts(tmp_path, 1, [{"row": 0, "problem": "p0", "completion": "x", "length": 1}])
+    path.write_bytes(gzip.compress(b'{"problem": "p0", "completion": "x"}\n' * 100_000))
+    with pytest.raises(RunError, match="unpacks to more than 1 MiB; move it away"):
+        read_rollouts(tmp_path, 1)

@@ -7,12 +7,16 @@ import builtins
 import gzip
 import json
 import re
+import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 
 import pytest
+import uvicorn
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 from view_runs import HOSTILE, make_bench, make_run, make_study
@@ -20,7 +24,7 @@ from view_runs import HOSTILE, make_bench, make_run, make_study
 from microcoder.cli import cli
 from microcoder.view import app, export
 from microcoder.view.export import MODULES, bundle
-from microcoder.view.routes import STATIC
+from microcoder.view.routes import STATIC, settings
 
 TOKEN = "a-long-secret"
 
@@ -206,7 +210,7 @@ def test_an_export_holds_the_run_and_none_of_its_text_as_it_is(root, tmp_path):
 def test_an_export_that_must_be_small_keeps_the_last_step_and_says_what_it_left_out(root, tmp_path):
     assert "the rollouts of 1 of 10 steps" in export(root / "a", tmp_path / "a.html", megabytes=0.001)
     data = packed(tmp_path / "a.html")[1]["answers"]
-    assert data["steps\nrun=a"] == [10]
+    assert data["steps\nrun=a"] == {"train": [10], "test": [], "running": False}
     assert {hit["step"] for hit in data["find\nkind=truncated\nrun=a"]["found"]} == {10}
 
 
@@ -274,3 +278,52 @@ def test_another_address_than_loopback_needs_a_token_which_is_made_up_and_printe
     finally:
         process.send_signal(2)
         process.wait(timeout=20)
+
+
+# ---- connections
+
+
+@pytest.fixture
+def listening(root, monkeypatch):
+    """A real server that takes eight connections, and waits two seconds for a request."""
+    monkeypatch.setattr("microcoder.view.routes.CONNECTIONS", 8)
+    monkeypatch.setattr("microcoder.view.routes.HEAD_S", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(settings(app(root)))
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        yield server, listener.getsockname()
+        server.should_exit = True
+        thread.join(10)
+
+
+def until(condition):
+    ends = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_half_open_connections_are_bounded_make_room_for_requests_and_are_cut_in_the_end(listening):
+    server, address = listening
+    idle = [socket.create_connection(address) for _ in range(40)]
+    for one in idle[::2]:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: 127")  # the rest never comes
+    until(lambda: len(server.server_state.connections) <= 8)
+    with urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/api/list", timeout=20) as answer:
+        assert answer.status == 200
+    until(lambda: not server.server_state.connections)
+    for one in idle:
+        one.close()
+
+
+def test_a_connection_that_goes_on_asking_is_kept(listening):
+    _, address = listening
+    with socket.create_connection(address, timeout=20) as connection:
+        for _ in range(4):
+            connection.sendall(b"GET /static/theme.js HTTP/1.1\r\n")
+            time.sleep(0.8)
+            connection.sendall(b"Host: 127.0.0.1\r\n\r\n")
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")

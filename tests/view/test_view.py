@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -125,6 +126,19 @@ def test_a_run_with_a_broken_file_is_listed_and_the_file_is_named(tmp_path, file
     assert [fault.split()[0] for fault in state["faults"]] == ([file] if broken else [])
 
 
+def test_the_last_news_of_a_copied_run_are_what_the_run_itself_wrote(tmp_path):
+    path = make_run(tmp_path / "runs" / "a", steps=2)
+    info = json.loads((path / "run.json").read_text())
+    wrote = datetime.fromisoformat(info["updated"]).timestamp()
+    for name in ("run.json", "config.toml", "metrics.jsonl"):
+        os.utime(path / name, (wrote + 9e4, wrote + 9e4))  # as a copy has it
+    assert Questions(Library(tmp_path / "runs")).run("a")["changed"] == wrote
+    (path / "run.json").write_text(json.dumps({**info, "updated": None, "ended": "2001-02-03T04:05:06+00:00"}))
+    assert Questions(Library(tmp_path / "runs")).run("a")["changed"] == 981173106.0  # an older run says this alone
+    (path / "run.json").write_text(json.dumps({**info, "updated": 3, "ended": "soon"}))
+    assert Questions(Library(tmp_path / "runs")).run("a")["changed"] == wrote + 9e4  # of the files
+
+
 # ---- metrics
 
 
@@ -210,6 +224,36 @@ def test_a_part_that_is_zoomed_into_is_not_thinned(tmp_path):
     assert answers.metrics("a", 100, 110)["series"]["reward"]["x"] == list(range(100, 111))
 
 
+def difficulties(tmp_path, *lines):
+    path = tmp_path / "runs" / "a"
+    path.mkdir(parents=True)
+    records = [{"step": n, "test_by_difficulty": line} for n, line in enumerate(lines)]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    series = Questions(Library(tmp_path / "runs")).metrics("a")["series"]
+    return {name.removeprefix("test_by_difficulty."): curve["y"] for name, curve in series.items()}
+
+
+def test_accuracy_by_difficulty_is_shown_in_bands_where_each_score_was_recorded_apart(tmp_path):
+    scores = {f"{n / 300:.6g}": {"accuracy": float(n < 60), "problems": 1 + n % 2} for n in range(300)}
+    found = difficulties(tmp_path, scores, {"0.05": {"accuracy": 0.5, "problems": 4}})
+    assert list(found) == ["0-0.2", "0.2-0.4", "0.4-0.6", "0.6-0.8", "0.8-1"]
+    assert (found["0-0.2"], found["0.8-1"]) == ([1, 0.5], [0])
+
+
+def test_accuracy_by_difficulty_is_weighted_and_labels_stand_from_easy_to_hard(tmp_path):
+    parts = {"0.5": {"accuracy": 1.0, "problems": 3}, "0.55": {"accuracy": 0.0, "problems": 1}}
+    labels = {name: {"accuracy": 0.5, "problems": 2} for name in ("hard", "easy")}
+    assert difficulties(tmp_path, parts | labels) == {"easy": [0.5], "hard": [0.5], "0.4-0.6": [0.75]}
+
+
+def test_many_recorded_names_do_not_push_out_those_that_panels_show(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(json.dumps({"step": 0, "x": {str(n): n for n in range(3000)}}) + '\n{"step": 1, "reward": 0.5}\n')
+    columns = Columns(path)
+    columns.update()
+    assert columns.series("reward")[1][1] == 0.5
+
+
 def test_a_stage_is_marked_where_the_temperature_changes(answers):
     assert answers.metrics("a")["stages"] == [{"step": 6.0, "words": "T 1.2"}]
 
@@ -234,7 +278,7 @@ def test_the_remarks_are_those_that_the_live_display_would_have_made_each_at_its
 
 
 def test_a_step_lists_its_groups_and_a_group_its_samples(answers):
-    assert answers.steps("a") == list(range(1, 11))
+    assert answers.steps("a") == {"train": list(range(1, 11)), "test": [], "running": False}
     step = answers.step("a", 9)
     counts = [(group["problem"], group["accepted"], group["rows"]) for group in step["groups"]]
     assert counts == [("p0", 3, 4), ("p1", 0, 4), ("p2", 4, 4)]
@@ -242,6 +286,37 @@ def test_a_step_lists_its_groups_and_a_group_its_samples(answers):
     group = answers.group("a", 9, "p1")
     assert [row["row"] for row in group["rows"]] == [4, 5, 6, 7]
     assert group["rows"][3]["masked"]
+
+
+@pytest.mark.parametrize("in_rows", [False, True])
+def test_a_group_has_the_prompt_that_the_model_saw(tmp_path, in_rows):
+    Run.create(tmp_path / "runs" / "a", "", {}).close()
+    prompts = {"p0": "Solve this.", "p1": "And this."}
+    rows = [rollout(n, f"p{n}", right=True, **({"prompt": prompts[f"p{n}"]} if in_rows else {})) for n in range(2)]
+    write_rollouts(tmp_path / "runs" / "a", 1, rows, {"p0": "this"}, None if in_rows else prompts)
+    questions = Questions(Library(tmp_path / "runs"))
+    group = questions.group("a", 1, "p0")
+    assert (group["statement"], group["prompt"], len(group["rows"])) == ("this", "Solve this.", 1)
+    assert "prompt" not in group["rows"][0]
+    assert questions.group("a", 1, "p1")["prompt"] == "And this."
+    assert questions.step("a", 1)["rows"] == 2
+
+
+def test_the_answers_of_an_evaluation_stand_beside_the_rollouts_of_its_step(answers, tmp_path):
+    write_rollouts(tmp_path / "runs" / "a", 10, [rollout(0, "t0", right=True)], {"t0": "Held out."}, test=True)
+    assert answers.steps("a")["test"] == [10]
+    assert [group["problem"] for group in answers.step("a", 10, test=True)["groups"]] == ["t0"]
+    assert answers.group("a", 10, "t0", test=True)["statement"] == "Held out."
+    assert answers.step("a", 10)["rows"] == 12  # those of training
+    with pytest.raises(Missing, match="no answers of step 9; the nearest is step 10"):
+        answers.step("a", 9, test=True)
+
+
+@pytest.mark.parametrize(("status", "more"), [("finished", False), ("failed", False), ("running", True)])
+def test_whether_rollouts_may_still_come_is_told(tmp_path, status, more):
+    path = make_run(tmp_path / "runs" / "a", steps=1, rollouts=False)
+    (path / "run.json").write_text((path / "run.json").read_text().replace("finished", status))
+    assert Questions(Library(tmp_path / "runs")).steps("a") == {"train": [], "test": [], "running": more}
 
 
 def test_a_step_or_problem_that_is_not_there_is_refused_with_what_is(answers):
@@ -349,6 +424,17 @@ def test_bench_results_are_shown_and_compared_like_rollouts(tmp_path):
     rows = answers.group("two", 64, "b0")["rows"]
     assert [row["verdict"] for row in rows] == ["accepted"] * 3 + ["wrong_answer"]
     assert rows[0]["length"] == 20
+
+
+def test_results_of_a_file_of_completions_have_no_limit_and_are_shown_and_compared_all_the_same(tmp_path):
+    for name, right in (("one", 1), ("two", 3)):
+        path = make_bench(tmp_path / "b" / name, right)
+        text = (path / "verdicts.jsonl").read_text()
+        (path / "verdicts.jsonl").write_text(text.replace("@64", ""))
+    questions = Questions(Library(tmp_path / "b"))
+    assert questions.bench("one")["limits"] == [{"limit": 0, "problems": [["b0", 1, 4], ["b1", 0, 4]]}]
+    assert questions.compare("one", "two")["problems"][0] == ("b0", [0, 1, 4, 1, 4], [0, 3, 4, 3, 4])
+    assert [row["verdict"] for row in questions.group("two", 0, "b0")["rows"]] == ["accepted"] * 3 + ["wrong_answer"]
 
 
 def test_a_bench_with_a_broken_file_says_so(tmp_path):

@@ -21,14 +21,14 @@ function best(one) {
 }
 
 const COLUMNS = [
-  { key: 'name', title: 'Folder', value: (one) => one.name, cell: (one) => h('a', { href: link('/bench', { bench: one.name }) }, seen(one.name)) },
-  { key: 'model', title: 'Model', value: (one) => one.model, cell: (one) => seen(one.model ?? '–') },
-  { key: 'suite', title: 'Suite', value: (one) => one.suite, cell: (one) => seen(one.suite ?? '–') },
+  { key: 'name', title: 'Folder', wrap: true, value: (one) => one.name, cell: (one) => h('a', { href: link('/bench', { bench: one.name }) }, seen(one.name)) },
+  { key: 'model', title: 'Model', wrap: true, value: (one) => one.model, cell: (one) => seen(one.model ?? '–') },
+  { key: 'suite', title: 'Suite', wrap: true, value: (one) => one.suite, cell: (one) => seen(one.suite ?? '–') },
   { key: 'accuracy', title: 'Accuracy', number: true, value: (one) => best(one).accuracy, cell: (one) => percent(best(one).accuracy) },
   { key: 'interval', title: '95% interval', number: true, cell: (one) => (best(one).low === null ? '–' : `${percent(best(one).low)} to ${percent(best(one).high)}`) },
   { key: 'problems', title: 'Problems', number: true, value: (one) => one.problems, cell: (one) => number(one.problems) },
   { key: 'tries', title: 'Tries', number: true, value: (one) => one.tries, cell: (one) => number(one.tries) },
-  { key: 'limit', title: 'Limit', number: true, value: (one) => best(one).limit, cell: (one) => number(best(one).limit) },
+  { key: 'limit', title: 'Limit', number: true, value: (one) => best(one).limit, cell: (one) => (best(one).limit ? number(best(one).limit) : '–') },
 ];
 
 export async function benchPage(root) {

@@ -2,7 +2,7 @@
 
 import { fill, h, number, say, seen } from './dom.js';
 import { sketch } from './sketch.js';
-import { COLOURS, label, marks, traces } from './traces.js';
+import { COLOURS, label, marks, metricsOf, traces } from './traces.js';
 
 let loading = null;
 
@@ -118,7 +118,7 @@ export function chartGrid(host, panels, zoomed) {
     const log = options.log && !panel.stacked;
     return {
       height: 230, margin: { l: 48, r: 12, t: 20, b: 30 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-      font: { family: 'system-ui, sans-serif', size: 11, color: quiet }, showlegend: runs.length === 1 && panel.metrics.length > 1, // of several runs there is one legend for all charts
+      font: { family: 'system-ui, sans-serif', size: 11, color: quiet }, showlegend: runs.length === 1 && metricsOf(panel, runs).length > 1, // of several runs there is one legend for all charts
       legend: { orientation: 'h', y: -0.16, x: 0, yanchor: 'top', font: { color: text } },
       hovermode: 'x unified', hoverlabel: { bgcolor: css('--panel'), bordercolor: grid, font: { color: text } }, dragmode: coarse() ? false : 'zoom',
       xaxis: { gridcolor: grid, zeroline: false, range: options.range ?? undefined, autorange: !options.range, showspikes: true, spikemode: 'across', spikethickness: 1, spikedash: 'dot', spikecolor: quiet, hoverformat: 'd', title: { text: '' } },
@@ -131,7 +131,7 @@ export function chartGrid(host, panels, zoomed) {
   }
 
   function tabulate(card) {
-    const metrics = [...card.panel.metrics, card.panel.overlay].filter((name, n, all) => name && all.indexOf(name) === n);
+    const metrics = [...metricsOf(card.panel, runs), card.panel.overlay].filter((name, n, all) => name && all.indexOf(name) === n);
     const rows = runs.flatMap((run) => metrics.filter((name) => run.data.series[name]).map((name) => {
       const { x, y } = run.data.series[name];
       return h('tr', {}, h('th', { scope: 'row' }, seen(runs.length > 1 ? `${run.name}: ${label(name)}` : label(name))), [y[0], Math.min(...y), Math.max(...y), y[y.length - 1]].map((value) => h('td', { class: 'number' }, number(value))), h('td', { class: 'number' }, number(x[x.length - 1])));
@@ -144,7 +144,7 @@ export function chartGrid(host, panels, zoomed) {
     [runs, options, remarks] = [given, settings, said];
     version += 1;
     for (const card of cards.values()) {
-      const names = runs.length > 1 ? [card.panel.overlay ?? card.panel.metrics[0]] : card.panel.metrics;
+      const names = runs.length > 1 ? [card.panel.overlay ?? card.panel.metrics[0]] : metricsOf(card.panel, runs);
       card.figure.hidden = (runs.length > 1 && card.panel.alone) || !names.some((name) => runs.some((run) => run.data.series[name]?.y.some((value) => value !== 0 || card.panel.id !== 'kl')));
     }
     if (!globalThis.Plotly) sketchAll();

@@ -3,7 +3,7 @@
 import { answer } from './api.js';
 import { badge, choose, empty, field, fill, h, number, percent, seen } from './dom.js';
 import { change, link } from './route.js';
-import { dots, group } from './sample.js';
+import { asked, dots, group } from './sample.js';
 import { redraw, reveal } from './table.js';
 
 const SHOWN = 300;
@@ -51,11 +51,11 @@ export async function comparePage(root) {
     if (shown === key) return;
     shown = key;
     const sides = await Promise.all([['a', 1], ['b', 2]].map(async ([name, n]) => [parameters[name], line[n], await answer('group', { of: parameters[name], step: line[n][0], problem: line[0] })]));
-    fill(main, h('h2', {}, seen(line[0])), sides[0][2].statement ? h('p', { class: 'statement', tabindex: '0' }, seen(sides[0][2].statement)) : null,
+    fill(main, h('h2', {}, seen(line[0])), asked(sides.map(([, , got]) => got).find((got) => got.prompt || got.statement) ?? {}),
       h('div', { class: 'sides' }, sides.map(([name, visit, got]) => {
         const box = h('div', { class: 'samples' });
         group(box, got.rows);
-        return h('section', { 'aria-label': name }, h('h3', {}, seen(name)), h('p', { class: 'quiet' }, `step ${number(visit[0])}: ${visit[1]} of ${visit[2]} accepted; in all ${percent(visit[3] / visit[4])} of ${number(visit[4])}`), box);
+        return h('section', { 'aria-label': name }, h('h3', {}, seen(name)), h('p', { class: 'quiet' }, `${list.bench.some((one) => one.name === name) ? (visit[0] ? `limit ${number(visit[0])}` : 'no limit') : `step ${number(visit[0])}`}: ${visit[1]} of ${visit[2]} accepted; in all ${percent(visit[3] / visit[4])} of ${number(visit[4])}`), box);
       })));
   }
 

@@ -73,7 +73,7 @@ export async function runPage(root, first) {
     notes.hidden = !broken.length;
     const nothing = grid.querySelector('.empty');
     if (loaded[0]?.data.steps) nothing?.remove();
-    else if (!nothing) grid.append(empty('No steps yet', 'The first line of metrics.jsonl is written when the first step has ended; it appears here by itself.'));
+    else if (!nothing) grid.append(['running', 'silent', 'unknown'].includes(run.status) ? empty('No steps yet', 'The first line of metrics.jsonl is written when the first step has ended; it appears here by itself.') : empty('No steps', 'This run ended before its first step.'));
   }
 
   async function detail() {

@@ -25,10 +25,10 @@ export async function runsPage(root) {
 
   const COLUMNS = [
     { key: 'pick', title: 'Pick', hidden: true, plain: true, cell: (run) => h('input', { type: 'checkbox', 'aria-label': `pick ${run.name}`, checked: picked.has(run.name), onchange: (event) => pick(run.name, event.target.checked) }) },
-    { key: 'name', title: 'Run', value: (run) => run.name, cell: (run) => [h('a', { href: link('/run', { run: run.name }) }, seen(run.name)), run.faults.length ? [' ', badge('damaged', 'bad')] : null] },
+    { key: 'name', title: 'Run', wrap: true, value: (run) => run.name, cell: (run) => [h('a', { href: link('/run', { run: run.name }) }, seen(run.name)), run.faults.length ? [' ', badge('damaged', 'bad')] : null] },
     { key: 'status', title: 'Status', value: (run) => run.status, cell: statusBadge },
-    { key: 'preset', title: 'Preset', value: (run) => run.preset, cell: (run) => seen(run.preset ?? '–') },
-    { key: 'model', title: 'Model', value: (run) => run.model, cell: (run) => seen(run.model ?? '–') },
+    { key: 'preset', title: 'Preset', wrap: true, value: (run) => run.preset, cell: (run) => seen(run.preset ?? '–') },
+    { key: 'model', title: 'Model', wrap: true, value: (run) => run.model, cell: (run) => seen(run.model ?? '–') },
     { key: 'step', title: 'Step', number: true, value: (run) => run.step, cell: (run) => `${number(run.step)}${run.steps ? ` / ${number(run.steps)}` : ''}` },
     { key: 'reward', title: 'Reward', number: true, value: (run) => run.reward, cell: (run) => number(run.reward) },
     { key: 'accuracy', title: 'Accuracy', number: true, value: (run) => run.accuracy, cell: (run) => percent(run.accuracy) },

@@ -32,6 +32,12 @@ export function group(element, rows, chosen = null) {
   fill(element, rows.map((row) => sample(row, chosen !== null && String(row.row) === String(chosen))));
 }
 
+// What the model was asked: the prompt as it saw it; of a run that kept none, the statement of the problem.
+export function asked(found) {
+  const text = found.prompt || found.statement;
+  return text ? h('div', { class: 'asked' }, h('h3', {}, found.prompt ? 'Prompt' : 'Statement'), h('p', { class: 'statement', tabindex: '0' }, seen(text))) : null;
+}
+
 // Filled for each accepted sample, hollow for each other one.
 export function dots(accepted, rows) {
   const words = `${accepted} of ${rows} accepted`;

@@ -3,7 +3,7 @@
 import { fill, h } from './dom.js';
 import { change } from './route.js';
 
-// columns: [{ key, title, cell(row), value(row), number, plain, hidden }]; rows are sorted by `sort`, "key" or "-key".
+// columns: [{ key, title, cell(row), value(row), number, wrap, plain, hidden }]; rows are sorted by `sort`, "key" or "-key".
 export function table(caption, columns, rows, sort) {
   const down = sort?.startsWith('-');
   const by = columns.find((column) => column.key === sort?.replace(/^-/, ''));
@@ -20,7 +20,7 @@ export function table(caption, columns, rows, sort) {
   });
   const naming = columns.findIndex((column) => !column.plain); // the column that names a row
   const body = sorted.map((item) => h('tr', {}, columns.map((column, n) =>
-    h(n === naming ? 'th' : 'td', { scope: n === naming ? 'row' : null, class: column.number ? 'number' : null }, column.cell(item)))));
+    h(n === naming ? 'th' : 'td', { scope: n === naming ? 'row' : null, class: column.number ? 'number' : column.wrap ? 'wrap' : null }, column.cell(item)))));
   const element = h('table', {}, h('caption', { class: 'sr' }, caption), h('thead', {}, h('tr', {}, head)), h('tbody', {}, body));
   return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption }, element);
 }

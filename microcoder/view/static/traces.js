@@ -21,14 +21,17 @@ export function smooth(x, y, width) {
   return means;
 }
 
-export const label = (metric) => metric.replace(/^verdicts\./, '').replace(/_s$/, '').replace(/_/g, ' ');
+// Of a panel with a prefix, whatever the runs have recorded under it.
+export const metricsOf = (panel, runs) => (panel.prefix ? [...new Set(runs.flatMap((run) => Object.keys(run.data.series)))].filter((name) => name.startsWith(panel.prefix)) : panel.metrics);
+
+export const label = (metric) => metric.replace(/^(verdicts|test_by_difficulty)\./, '').replace(/_s$/, '').replace(/_/g, ' ');
 
 export function traces(panel, runs, options, colours) {
   const several = runs.length > 1;
   if (panel.stacked && !several) return stacked(panel, runs[0], colours);
   const found = [];
   runs.forEach((run, n) => {
-    const metrics = several ? [panel.overlay ?? panel.metrics[0], ...(panel.band ? ['test_accuracy'] : [])] : panel.metrics;
+    const metrics = several ? [panel.overlay ?? panel.metrics[0], ...(panel.band ? ['test_accuracy'] : [])] : metricsOf(panel, runs);
     metrics.forEach((metric, m) => {
       const curve = run.data.series[metric];
       if (!curve) return;
