@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from benchmarks.mbpp.results import UNTRAINED, read_score, score_file, score_words, trained
 from benchmarks.mbpp.train import ARMS
-from microcoder.study.processes import Job, side_by_side, tail
+from microcoder.study.processes import Command, side_by_side, tail
 
 
 def score(args: Namespace) -> int:
@@ -27,10 +27,10 @@ def score(args: Namespace) -> int:
     jobs = []
     for n in range(count):
         command = [sys.executable, "-m", "benchmarks.mbpp", *sys.argv[1:], "--names", *models[n::count]]
-        jobs.append(Job(f"score-{n}", command, args.out / "logs" / f"score-{n}.log"))
+        jobs.append(Command(f"score-{n}", command, args.out / "logs" / f"score-{n}.log"))
     failed = []
 
-    def ended(job: Job, status: int, seconds: float) -> None:
+    def ended(job: Command, status: int, seconds: float) -> None:
         if status:
             failed.append(job)
             print(f"{job.name}: FAILED with exit status {status}; the end of {job.log}:\n{tail(job.log)}", flush=True)

@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from microcoder.config import load, to_toml
-from microcoder.study.processes import Job, side_by_side, tail
+from microcoder.study.processes import Command, side_by_side, tail
 
 COMMON = [
     "model.name=smollm2-135m",
@@ -60,11 +60,11 @@ def train(args: Namespace) -> int:
             resume = ["--resume"] if (folder / "config.toml").exists() else []
             place = [f"train.folder={folder.parent}", f"train.name={name}"]
             command = [sys.executable, "-m", "microcoder.cli", "train", *settings, *place, *resume]
-            jobs.append(Job(name, command, args.out / "logs" / f"{name}.log"))
+            jobs.append(Command(name, command, args.out / "logs" / f"{name}.log"))
     print(f"{len(jobs)} runs to make, {done} finished before", flush=True)
     failed = []
 
-    def ended(job: Job, status: int, seconds: float) -> None:
+    def ended(job: Command, status: int, seconds: float) -> None:
         folder = args.out / "runs" / job.name
         if status or not (folder / "summary.json").exists():
             failed.append(job)

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from microcoder.study.claims import Claim, ClaimTest, read_claims
-from microcoder.study.deciding import CONTRADICTED, LEVEL, SUPPORTED, UNDECIDED, Decision, decide, reaches
+from microcoder.study.decisions import CONTRADICTED, LEVEL, SUPPORTED, UNDECIDED, ClaimDecision, decide, reaches
 from microcoder.study.measures import parse
-from microcoder.study.plan import ORDER, find_study
-from microcoder.study.reporting.gathering import StudyRuns
-from microcoder.study.strict import read_toml
+from microcoder.study.plan import ORDER, Claim, ClaimTest, find_study, read_claims, read_toml
+from microcoder.study.results import StudyRuns
 
 GAINED = ("reward", "accuracy", "accuracy_also", "test_accuracy", "test_accuracy_also")  # the more the better
 LATER = ("last", "mean", "peak", "slope", "growth")
 TOGETHER = attrgetter("verdict")
-Verdict = Callable[[Decision], str]
+Verdict = Callable[[ClaimDecision], str]
 Numbers = dict[tuple[str, str], dict[int, float]]  # (arm, statistic) -> seed -> value
 
 
@@ -100,10 +98,10 @@ def draw(
         of, mine = chosen[arm]
         return {n: numbers[of, statistic][seed] for n, seed in enumerate(mine)}
 
-    def false(decisions: list[Decision], verdict: Verdict) -> list[bool]:
+    def false(decisions: list[ClaimDecision], verdict: Verdict) -> list[bool]:
         return [is_false(verdict(each), each.claim.tests[0]) for each in decisions if each.claim.study == "null"]
 
-    def found(decisions: list[Decision], verdict: Verdict) -> list[bool]:
+    def found(decisions: list[ClaimDecision], verdict: Verdict) -> list[bool]:
         return [verdict(each) == SUPPORTED for each in decisions if each.claim.study == "planted"]
 
     arms = {"null": list(chosen), "planted": list(chosen)}
@@ -115,7 +113,7 @@ def draw(
     return false_ones, [found(both, alone), found(both, TOGETHER)], share
 
 
-def alone(decision: Decision) -> str:
+def alone(decision: ClaimDecision) -> str:
     """The verdict if this had been the only test."""
     if (decision.p_against or 0.0) <= LEVEL:
         return CONTRADICTED

@@ -37,7 +37,7 @@ import numpy as np
 
 from benchmarks.study.draws import rates
 from microcoder.evaluation.layout import Table, aligned, percent
-from microcoder.study.reporting.gathering import gather_scale
+from microcoder.study.results import gather_scale
 
 STUDY = Path(__file__).with_name("study_rates.toml")
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from microcoder.evaluation.layout import Table, aligned, percent
-from microcoder.study.claims import Claim, ClaimTest
-from microcoder.study.deciding import SUPPORTED, UNDECIDED, Decision, decide
+from microcoder.study.decisions import SUPPORTED, UNDECIDED, ClaimDecision, decide
+from microcoder.study.plan import Claim, ClaimTest
 
 STUDIES, ARMS, GAIN = 8, 7, 2.5
 TRUE, EMPTY = (("0", "3"), ("1", "4")), (("3", "4"), ("5", "6"))  # arms 0 to 2 gain
@@ -59,7 +59,7 @@ def row(seeds: int, sigma: float, reports: int) -> dict[str, Any]:
     return {"seeds": seeds, "sigma": sigma, "reports": reports, **counts}
 
 
-def _decide(numbers: Any, weight: float | None) -> list[Decision]:
+def _decide(numbers: Any, weight: float | None) -> list[ClaimDecision]:
     arms = {str(study): [str(arm) for arm in range(ARMS)] for study in range(STUDIES)}
     found, _ = decide(CLAIMS, lambda study, arm, _: dict(enumerate(numbers[int(study), int(arm)])), arms, weight)
     return found

@@ -50,8 +50,8 @@ def run(
     from ..config import usable_cores
     from ..judge import JudgeError
     from ..runs import RunError
-    from ..study.running import run_studies
-    from ..study.strict import StudyError
+    from ..study.launch import run_studies
+    from ..study.plan import StudyError
 
     try:
         scale, studies = _chosen(words, scale_name)
@@ -75,9 +75,7 @@ def run(
 def _chosen(words: tuple[str, ...], scale_name: str) -> tuple[Scale, list[Study]]:
     """The scale and the studies that are named, with the settings given."""
     from ..config import SETTING
-    from ..study.arms import configured
-    from ..study.plan import ORDER, find_scale, find_study, load_study
-    from ..study.strict import StudyError
+    from ..study.plan import ORDER, StudyError, configured, find_scale, find_study, load_study
 
     extra = [word for word in words if SETTING.fullmatch(word)]
     names = [name for word in words if word not in extra for name in (ORDER if word == "all" else (word,))]
@@ -92,8 +90,7 @@ def _chosen(words: tuple[str, ...], scale_name: str) -> tuple[Scale, list[Study]
 
 
 def _dry_run(studies: list[Study], seeds: range, folder: Path) -> int:
-    from ..study.running import finished, planned
-    from ..study.runs import shared
+    from ..study.launch import finished, planned, shared
 
     runs, where = planned(studies, seeds, folder)
     states = {}

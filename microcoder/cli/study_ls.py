@@ -14,8 +14,7 @@ from . import Refused
 from .shown import echo
 
 if TYPE_CHECKING:
-    from ..study.claims import Claim
-    from ..study.plan import Scale, Study
+    from ..study.plan import Claim, Scale, Study
 
 Verdicts = dict[tuple[str, int], str]  # of a study's claim
 
@@ -29,9 +28,8 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
 
     Each claim stands with what decides it: a statistic of runs, the arms that are compared, and what is expected.
     """
-    from ..study.plan import ORDER, find_scale, find_study, load_study
-    from ..study.runs import plan
-    from ..study.strict import StudyError
+    from ..study.launch import plan
+    from ..study.plan import ORDER, StudyError, find_scale, find_study, load_study
 
     try:
         scale = find_scale(scale_name)
@@ -71,7 +69,7 @@ def _numbers(study: Study) -> str:
 
 
 def _claim(claim: Claim, verdicts: Verdicts) -> str:
-    from ..study.words import comparison, expected_words
+    from ..study.phrases import comparison, expected_words
 
     verdict = verdicts.get((claim.study, claim.number), "")
     head = f"{claim.text} [{verdict}]" if verdict else claim.text
@@ -101,7 +99,7 @@ def _record(scale: Scale, studies: list[Study], runs: int, verdicts: Verdicts) -
 
 def _verdicts(path: Path, scale: str) -> Verdicts:
     """What the report says at this scale; nothing where there is none yet."""
-    from ..study.strict import StudyError
+    from ..study.plan import StudyError
 
     try:
         found = json.loads(path.read_bytes())["scales"].get(scale, {}).get("claims", [])

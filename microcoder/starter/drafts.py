@@ -32,7 +32,7 @@ _LINES = {"int": "an integer n", "text": "a line of text s", "numbers": "a line 
 _READS = {"int": "int(input())", "text": "input()", "numbers": "[int(x) for x in input().split()]"}
 
 
-class Step(NamedTuple):
+class DraftStep(NamedTuple):
     operation: Operation
     arguments: tuple[int | str, ...]
     says: str
@@ -43,7 +43,7 @@ class Draft:
     """What is asked for, and how to do it."""
 
     kind: Literal["function", "stdin"]
-    steps: tuple[Step, ...]
+    steps: tuple[DraftStep, ...]
 
     @property
     def takes(self) -> str:
@@ -119,7 +119,7 @@ def draw(rng: random.Random, depth: int) -> Draft:
         chosen.append(rng.choice([operation for operation in fitting if operation not in chosen]))
         arguments = tuple(rng.choice(PARAMETERS[name]) for name in chosen[-1].parameters)
         says = rng.choice(chosen[-1].says).format(**dict(zip(chosen[-1].parameters, arguments, strict=True)))
-        steps.append(Step(chosen[-1], arguments, says))
+        steps.append(DraftStep(chosen[-1], arguments, says))
     stdin = chosen[0].takes in _READS and rng.random() < STDIN_SHARE
     return Draft("stdin" if stdin else "function", tuple(steps))
 

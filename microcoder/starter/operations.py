@@ -1,24 +1,14 @@
-"""The operations: small typed steps, read from `tables/`, one file for each family.
-
-To add an operation, add it to one of those files; nothing else changes:
-
-    [keep_above]
-    type = "numbers -> numbers"                 what it takes and gives: int, text, numbers or words
-    says = ["keep the numbers above {k}", ...]  ways to ask for it
-    code = "xs = [x for x in xs if x > {k}]"    rebinds the variable of its type (VARIABLES)
-    slips = [[">", ">="], [">", "<"]]           mistakes: what stands in the code, and what a careless author writes
-
-A parameter is written `{k}` and drawn from PARAMETERS. Code and slips must work on every value of their type, the empty
-ones included, change no value in place, and take no built-in name for a variable.
-"""
+"""Values to test programs with: a few edge cases for each type, then an endless mixture."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import random
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +24,15 @@ PARAMETERS: dict[str, tuple[int | str, ...]] = {
 _FOLDER = Path(__file__).parent / "tables"
 _PARAMETER = re.compile(r"{(\w+)}")
 Value = Any  # int, str, list[int] or list[str]
+EDGES: dict[str, list[Value]] = {
+    "int": [0, 1, -7, 10, 99],
+    "text": ["", "a", "see  the tree", "Noon", "7 or 42"],
+    "numbers": [[], [5], [-3, -3], [4, 4, 9, 0], [10, 7, -2, 10, 3]],
+    "words": [[], ["a"], ["tin", "tin"], ["Ira", "net", "list", "o"]],
+}
+_BOUNDS = [value for value in PARAMETERS["m"] if isinstance(value, int)]
+_LETTERS = "aabceeiilnnoorsstttux"
+_CHARACTERS = _LETTERS + "AEST   12357"
 
 
 class OperationError(ValueError):
@@ -108,3 +107,36 @@ def _function(code: str, takes: str, gives: str, parameters: tuple[str, ...]) ->
     exec(f"def step({head}):\n    {body}\n    return {VARIABLES[gives]}", scope)
     step: Callable[..., Value] = scope["step"]
     return step
+
+
+def inputs(type_name: str, rng: random.Random) -> Iterator[Value]:
+    """The edge cases, then values drawn without end. Numbers are small, lists and texts short."""
+    draw = _DRAWS[type_name]
+    return itertools.chain(EDGES[type_name], (draw(rng) for _ in itertools.repeat(None)))
+
+
+def _number(rng: random.Random) -> int:
+    """Mostly near 0; often one of the bounds, since a slip there shows at the bound itself only."""
+    reach = rng.choice((0, 12, 12, 60, 60, 999))
+    return rng.randint(-reach, reach) if reach else rng.choice(_BOUNDS)
+
+
+def _text(rng: random.Random) -> str:
+    return "".join(rng.choices(_CHARACTERS, k=rng.randint(1, 12)))
+
+
+def _numbers(rng: random.Random) -> list[int]:
+    reach = rng.choice((9, 12, 30, 60))
+    return [rng.randint(-reach // 2, reach) for _ in range(rng.randint(1, 8))]
+
+
+def _words(rng: random.Random) -> list[str]:
+    return ["".join(rng.choices(_LETTERS, k=rng.randint(1, 6))) for _ in range(rng.randint(1, 5))]
+
+
+_DRAWS: dict[str, Callable[[random.Random], Value]] = {
+    "int": _number,
+    "text": _text,
+    "numbers": _numbers,
+    "words": _words,
+}

@@ -23,19 +23,19 @@ GRACE_S = 15.0  # from the request to stop until a process is killed
 
 
 @dataclass(eq=False)
-class Job:
+class Command:
     name: str
     command: list[str]
     log: Path
 
 
 def side_by_side(
-    jobs: Iterable[Job],
+    jobs: Iterable[Command],
     together: int,
     stop_after: float,
-    ended: Callable[[Job, int, float], Sequence[Job] | None],
-    ready: Callable[[Job], bool] = lambda _: True,
-) -> list[Job]:
+    ended: Callable[[Command, int, float], Sequence[Command] | None],
+    ready: Callable[[Command], bool] = lambda _: True,
+) -> list[Command]:
     """Run the jobs in order, `together` at a time; those that are not ready let others go first. As each one ends,
     `ended(job, exit status, seconds)` is called, and what it returns is run after the others.
 
@@ -44,7 +44,7 @@ def side_by_side(
     """
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + stop_after
-    waiting, running = list(jobs), dict[Job, tuple[subprocess.Popen[bytes], float]]()
+    waiting, running = list(jobs), dict[Command, tuple[subprocess.Popen[bytes], float]]()
     with _signals():
         try:
             while (waiting or running) and time.monotonic() < deadline:
@@ -75,7 +75,7 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _start(job: Job, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(job: Command, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     job.log.parent.mkdir(parents=True, exist_ok=True)
     with open(job.log, "ab") as log:
         return subprocess.Popen(

@@ -10,8 +10,8 @@ from study_runs import arm_of, finished, lines
 
 from benchmarks.study import draws as rates
 from benchmarks.study.spread import row
-from microcoder.study.claims import ClaimTest
-from microcoder.study.reporting.gathering import StudyRuns
+from microcoder.study.plan import ClaimTest
+from microcoder.study.results import StudyRuns
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,9 @@ from microcoder.starter import (
     problems,
     split_of,
 )
-from microcoder.starter.build import build
-from microcoder.starter.drafts import Step, drafts
-from microcoder.starter.inputs import inputs
-from microcoder.starter.operations import PARAMETERS, read
+from microcoder.starter.drafts import DraftStep, drafts
+from microcoder.starter.generate import build
+from microcoder.starter.operations import PARAMETERS, inputs, read
 
 TYPES = {"int": int, "text": str, "numbers": list, "words": list}
 OPERATIONS = [pytest.param(operation, id=name) for name, operation in operations().items()]
@@ -256,9 +255,9 @@ def test_leaving_out_any_stretch_of_steps_fails_a_test():
     assert tried > 200
 
 
-def steps(*names: str) -> tuple[Step, ...]:
+def steps(*names: str) -> tuple[DraftStep, ...]:
     found = [operations()[name] for name in names]
-    return tuple(Step(operation, (), operation.says[0]) for operation in found if not operation.parameters)
+    return tuple(DraftStep(operation, (), operation.says[0]) for operation in found if not operation.parameters)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from microcoder.study.claims import StudyError
-from microcoder.study.reporting.curves import ArmCurves, boundaries, curve, evaluations, step_time
-from microcoder.study.reporting.figures import draw
-from microcoder.study.reporting.forest import draw_effects
-from microcoder.study.reporting.panels import LOOKS, TITLES, draw_metric
+from microcoder.study.figures import (
+    LOOKS,
+    TITLES,
+    ArmCurves,
+    boundaries,
+    curve,
+    draw,
+    draw_metric,
+    evaluations,
+    step_time,
+)
+from microcoder.study.forest import draw_effects
+from microcoder.study.plan import StudyError
 
 ASPECTS = {"evaluator": 4, "temperature": 10, "data": 4, "context": 6, "truncation": 6, "batch": 2, "kl_clip": 2}
 LABELS = ("none", "mask 10%", "mask 20%", "mask 30%", "all", "conditional", "T 0.6 → 1.2", "4K → 8K", "GRPO & <KL> $5")

@@ -12,9 +12,8 @@ from microcoder.judge import Judge
 from microcoder.runs import write_rollouts
 from microcoder.schema import ACCEPTED, Problem, Test
 from microcoder.starter import operations, problems
-from microcoder.study import judging
-from microcoder.study.formats import LARGEST, varied, write_varied
-from microcoder.study.judging import drawn, judge_runs, mistakes
+from microcoder.study import policies as judging
+from microcoder.study.policies import LARGEST, drawn, judge_runs, mistakes, varied, write_varied
 
 PROBLEMS = problems("train", 60)
 ACCEPTS_ALL = dict.fromkeys(("exact", "robust", "paper"), ACCEPTED)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import microcoder.training
-from microcoder.study.judging import mistakes
 from microcoder.study.measures import FUNCTIONS, METRICS, measure
+from microcoder.study.policies import mistakes
 
 RISING = range(1, 21)  # 20 steps: a tenth is 2 of them, a quarter 5, the smoothing window 3
 

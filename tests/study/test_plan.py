@@ -11,11 +11,9 @@ import pytest
 
 from microcoder.cli import main
 from microcoder.config import load
-from microcoder.study.arms import find_scale, scales
+from microcoder.study.launch import filled, identify, plan, shared
 from microcoder.study.measures import parse
-from microcoder.study.plan import FOLDER, ORDER, find_study, load_study
-from microcoder.study.runs import filled, identify, plan, shared
-from microcoder.study.strict import StudyError
+from microcoder.study.plan import FOLDER, ORDER, StudyError, find_scale, find_study, load_study, scales
 from microcoder.training.batches import batches
 from microcoder.training.planning import stages_of
 

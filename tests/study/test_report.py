@@ -14,16 +14,14 @@ from study_runs import arm_of, finished, lines
 
 from microcoder.cli.study_report import report
 from microcoder.runs import Run, read_metrics
+from microcoder.study.asked import by_diversity, mask_rows, policy_rows
+from microcoder.study.figures import boundaries
 from microcoder.study.measures import measure
+from microcoder.study.page import anchor
+from microcoder.study.phrases import p_words
 from microcoder.study.plan import find_study
-from microcoder.study.reporting.asked import by_diversity, mask_rows, policy_rows
-from microcoder.study.reporting.curves import boundaries
-from microcoder.study.reporting.drawing import curves_of, in_pages
-from microcoder.study.reporting.gathering import ScaleRuns, StudyRuns, gather_scale
-from microcoder.study.reporting.markdown import anchor
-from microcoder.study.reporting.report import write_report
-from microcoder.study.reporting.results import decide_scale, forest_rows
-from microcoder.study.words import p_words
+from microcoder.study.report import curves_of, in_pages, write_report
+from microcoder.study.results import ScaleRuns, StudyRuns, decide_scale, forest_rows, gather_scale
 
 OWN = """
 title = "Masks: some | all"

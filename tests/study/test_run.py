@@ -18,7 +18,7 @@ from microcoder.cli import main
 from microcoder.config import load
 from microcoder.runs import read_info, read_metrics, read_rollouts
 from microcoder.runs.disk import release_lock, take_lock
-from microcoder.study.processes import Job, side_by_side, tail
+from microcoder.study.processes import Command, side_by_side, tail
 
 COMMAND = [sys.executable, "-m", "microcoder.cli", "study", "run"]
 STUDY = """
@@ -218,14 +218,14 @@ def wait_until(condition, process, seconds=200):
 
 
 def job(folder, name, script):
-    return Job(name, ["bash", "-c", script], folder / "logs" / f"{name}.log")
+    return Command(name, ["bash", "-c", script], folder / "logs" / f"{name}.log")
 
 
 def test_jobs_run_in_order_so_many_at_a_time_with_a_thread_each(tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     ended = []
     script = "cd $1; echo $OMP_NUM_THREADS; touch there.$0; ls there.* | wc -l; sleep 0.3; rm there.$0"
-    jobs = [Job(str(n), ["bash", "-c", script, str(n), str(tmp_path)], tmp_path / f"{n}.log") for n in range(5)]
+    jobs = [Command(str(n), ["bash", "-c", script, str(n), str(tmp_path)], tmp_path / f"{n}.log") for n in range(5)]
     left = side_by_side(jobs, 2, 60, lambda job, status, seconds: ended.append((job.name, status, seconds)))
     assert left == [] and sorted(name for name, _, _ in ended) == list("01234")
     assert all(status == 0 and seconds >= 0.3 for _, status, seconds in ended)
@@ -259,10 +259,10 @@ def test_when_the_time_is_over_running_jobs_are_told_to_stop_and_the_others_neve
 PARENT = """
 import sys
 from pathlib import Path
-from microcoder.study.processes import Job, side_by_side
+from microcoder.study.processes import Command, side_by_side
 folder = Path(sys.argv[1])
 script = "cd $0; echo $$; trap 'echo told' INT; for n in $(seq 600); do sleep 0.05; [ -e enough ] && exit; done"
-side_by_side([Job("a", ["bash", "-c", script, str(folder)], folder / "a.log")], 1, 60, print)
+side_by_side([Command("a", ["bash", "-c", script, str(folder)], folder / "a.log")], 1, 60, print)
 """
 
 

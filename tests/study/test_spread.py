@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from microcoder.study.effects import paired, trend
-from microcoder.study.spread import Spread, digamma, moderated, spread, trigamma, weight_of_others
+from microcoder.study.effects import Spread, digamma, moderated, paired, spread, trend, trigamma, weight_of_others
 
 
 def table(arms, seeds, seed=0, spreads=1.0):

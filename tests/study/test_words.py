@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microcoder.study.claims import ClaimTest
-from microcoder.study.deciding import surviving
+from microcoder.study.decisions import surviving
 from microcoder.study.effects import Effect, paired
-from microcoder.study.reporting.results import adjust
-from microcoder.study.words import effect_words, expected_words, p_words, signed, unit_of
+from microcoder.study.phrases import effect_words, expected_words, p_words, signed, unit_of
+from microcoder.study.plan import ClaimTest
+from microcoder.study.results import adjust
 
 
 def effect(estimate, low, high):

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcoder.study.claims import Claim, ClaimTest, read_claims
-from microcoder.study.deciding import decide, p_values, surviving
-from microcoder.study.effects import paired, trend
-from microcoder.study.strict import StudyError
-from microcoder.study.student import quantile, tail
+from microcoder.study.decisions import decide, p_values, surviving
+from microcoder.study.effects import paired, quantile, tail, trend
+from microcoder.study.plan import Claim, ClaimTest, StudyError, read_claims
 
 FILE = """
 [[claims]]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from .claims import ClaimTest
-from .deciding import LEVEL
+from .decisions import LEVEL
 from .effects import Effect
 from .measures import parse
+from .plan import ClaimTest
 
 MINUS = "\N{MINUS SIGN}"
 MOST = 12  # decimals

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...runs.plot import GREEN, GREY, RED, _matplotlib
-from ...runs.series import series
-from ..claims import StudyError
-from ..deciding import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED
+from ..runs.plot import GREEN, GREY, RED, _matplotlib
+from ..runs.series import series
+from .decisions import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED
 from .figures import FIGURE_STYLE, WIDTH, save
+from .plan import StudyError
 
 LOOKS: dict[str, dict[str, Any]] = {
     SUPPORTED: {"color": GREEN, "marker": "o"},

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...schema import POLICIES
-from ...stats import wilson
-from ..effects import Effect, paired
-from ..spread import moderated, spread
-from .gathering import ArmRuns, ScaleRuns
-from .results import Decided, arm_row
+from ..schema import POLICIES
+from ..stats import wilson
+from .effects import Effect, moderated, paired, spread
+from .results import ArmRuns, Decided, ScaleRuns, arm_row
 
 AFTER = "last(test_accuracy)"
 CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the others are held against

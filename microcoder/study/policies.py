@@ -1,8 +1,18 @@
-"""What each policy gets wrong on programs that a run really wrote.
+"""What each judging policy gets wrong on programs that a run wrote, on problems with answers in varied formats.
+
+For about six in ten starter problems, chosen by their ids, each expected answer of a kind that has another format gets
+it, as collections from many places have them:
+
+    tuple     a returned list is expected as a tuple: [1, 2] as (1, 2)
+    lines     printed items are expected one a line: 1 2 as 1, 2 below each other
+    float     an integer is expected as a calculation in floating point leaves it: 25 as 25.000000000000007
+
+A right program stays right: `robust` accepts it (sequence, tokens, numbers), LiveCodeBench's rule, `exact`, does not.
+Texts have no other format that a careful comparison could accept, and stay as they are.
 
 The truth about a program is what `robust` says of it on the problem's original answers: it refused none of 3,000
-references, and accepted none of 11,526 wrong solutions (benchmarks/data). Held against it is what each policy
-says on the answers in varied formats, which the run was trained on. The result of a run is one flat record:
+references, and accepted none of 11,526 wrong solutions (benchmarks/data). Each policy is compared with it on the
+answers in varied formats, which the run was trained on. The result of a run is one flat record:
 
     programs, right, faults              how many were judged; how many are right; the judge's own faults, left out
     exact_right_refused, ..              how many right ones a policy refuses
@@ -13,21 +23,51 @@ says on the answers in varied formats, which the run was trained on. The result 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..files import read_problems
+from ..files import count_records, read_problems, write_problems
 from ..judge import Judge
 from ..runs import read_rollouts, steps
 from ..runs.disk import write_whole
-from ..schema import ACCEPTED, POLICIES, Problem, Verdict
-from ..starter import problems
+from ..schema import ACCEPTED, POLICIES, Problem, Test, Verdict
+from ..starter import operations, problems
 
+SHARE = 0.6
+LARGEST = 10**5  # of an integer as a float: one more or less is then far beyond the tolerance of 1e-6
+NOISE = 1 + 2**-52
 PROGRAMS = 300  # of a run, drawn at random
 FAULT = "internal_error"
 Program = tuple[str, str]  # the problem's id, the code
+
+
+def varied(problem: Problem) -> Problem:
+    """The problem with its answers in another format, or as it is."""
+    if random.Random(f"varied {problem.id}").random() >= SHARE:
+        return problem
+    gives = operations()[problem.lineage[-1]].gives
+    if gives == "int" and any(abs(int(test.output)) >= LARGEST for test in problem.tests):
+        return problem
+    tests = [Test(test.input, _rewritten(test.output, gives, problem.kind)) for test in problem.tests]
+    return dataclasses.replace(problem, tests=tests)
+
+
+def _rewritten(output: str, gives: str, kind: str) -> str:
+    end = "\n" if kind == "stdin" else ""
+    if gives == "int":
+        return f"{int(output) * NOISE!r}{end}"
+    if gives in ("numbers", "words"):
+        return repr(tuple(json.loads(output))) if kind == "function" else "\n".join(output.split()) + end
+    return output
+
+
+def write_varied(path: Path, count: int) -> None:
+    """Write the first `count` training problems in varied formats, unless the file has as many."""
+    if not path.exists() or count_records(path) < count:
+        write_problems(path, map(varied, problems("train", count)))
 
 
 def judge_runs(runs: Iterable[Path], varied_file: Path, results: Path) -> Iterator[str]:

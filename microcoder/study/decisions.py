@@ -26,10 +26,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .claims import Claim, ClaimTest
-from .effects import Effect, paired, slope_weights, trend
-from .spread import moderated, spread, weight_of_others
-from .student import tail
+from .effects import Effect, moderated, paired, slope_weights, spread, tail, trend, weight_of_others
+from .plan import Claim, ClaimTest
 
 LEVEL = 0.05
 ROUNDING = 1e-9  # 0.3 - 0.25 is a little less than 0.05, and five points all the same
@@ -39,7 +37,7 @@ Arms = Mapping[str, Sequence[str]]  # study -> its arms
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ClaimDecision:
     """What the runs say of a claim, with the numbers that say it."""
 
     claim: Claim
@@ -52,7 +50,7 @@ class Decision:
 
 def decide(
     claims: Sequence[Claim], values: Values, arms: Arms | None = None, weight: float | None = None
-) -> tuple[list[Decision], float]:
+) -> tuple[list[ClaimDecision], float]:
     """One decision for each claim, in their order; and how much other arms count in the spread of an effect.
 
     values: gives an empty mapping for an arm that was not run.
@@ -80,7 +78,7 @@ def decide(
         words = "; ".join(describe(test, effect) for test, effect in tests)
         if missing:
             words = f"study {claim.study!r} has no runs of {', '.join(dict.fromkeys(missing))}"
-        decisions.append(Decision(claim, verdict, p_for, p_against, tests, words))
+        decisions.append(ClaimDecision(claim, verdict, p_for, p_against, tests, words))
     return decisions, weight
 
 

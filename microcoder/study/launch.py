@@ -1,11 +1,15 @@
 """The runs of studies, side by side: what is finished stays, what was begun goes on.
 
+Arms with the same settings share a run, whichever studies they are in. A run is named after the first of its arms:
+`truncation.none.0`. One that lies there already is known by its settings and not by its name: what another study has
+made is not made again, and what was made with other settings never counts.
+
     OUT/SCALE/plan.json                {"truncation/none/0": "context.medium.0"}: the run of each study, arm and seed
     OUT/SCALE/studies/truncation.toml  the studies' files, so that a report needs nothing else
     OUT/SCALE/runs/context.medium.0/   run directories of `microcoder train`
     OUT/SCALE/logs/context.medium.0.log
     OUT/SCALE/varied.jsonl             problems with answers in varied formats, where a study trains on them
-    OUT/SCALE/judged/                  what was measured of a run besides (judging.py)
+    OUT/SCALE/judged/                  what was measured of a run besides (policies.py)
 """
 
 from __future__ import annotations
@@ -13,27 +17,115 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..config import ConfigError, load
+from ..config import Config, ConfigError, load, settings, toml_value
 from ..runs import read_metrics
 from ..runs.disk import release_lock, take_lock, write_whole
-from .formats import PLACE, write_varied
-from .judging import judge_runs
-from .plan import Study
-from .processes import Job, side_by_side, tail
-from .runs import Identity, Place, Planned, filled, identify, plan, shared
-from .strict import StudyError
-from .words import duration
+from .phrases import duration
+from .plan import PLACE, Study, StudyError
+from .policies import judge_runs, write_varied
+from .processes import Command, side_by_side, tail
 
+Identity = Mapping[str, str]  # setting -> its value as text
+Place = tuple[str, str, int]  # study, arm, seed
+FREE = {  # settings that change nothing in what a run finds out
+    "train.folder",
+    "train.name",
+    "train.trackers",
+    "train.save_every",
+    "train.keep_checkpoints",
+    "train.micro_batch_size",  # of the same gradient
+    "rollout.memory",
+    "grpo.preset",  # a name for other settings, which are all compared
+    "judge.on",
+    "judge.workers",
+    "judge.queue",
+}
+PATHS = ("model.name", "data.train")  # settings that may lead into the folder of the scale
 Tell = Callable[[str], None]
 
 
 @dataclass
-class Outcome:
+class Planned:
+    """One run; it may serve several arms."""
+
+    name: str
+    settings: tuple[str, ...]  # with gaps, see `filled`
+    after: str = ""  # the name of the run whose last weights it begins with
+    measurements: set[str] = field(default_factory=set)
+
+
+def plan(
+    studies: Sequence[Study], seeds: Sequence[int], there: Mapping[str, Identity] | None = None
+) -> tuple[list[Planned], dict[Place, str]]:
+    """(the runs, in rounds of one seed; the name of the run of each arm and seed). `there`: the runs that exist."""
+    there = there or {}
+    named = {_key(identity): name for name, identity in sorted(there.items(), reverse=True)}
+    if len({study.name for study in studies}) < len(studies):
+        raise StudyError("two of the studies have the same name; rename a file, or leave one out")
+    runs: dict[str, Planned] = {}
+    where: dict[Place, str] = {}
+    for seed in seeds:
+        for study in studies:
+            for arm in study.arms:
+                own = f"{study.name}.{arm.name}.{seed}"
+                after = where[study.name, arm.after, seed] if arm.after else ""
+                chosen = [*arm.settings, *([f"model.name={{runs}}/{after}"] if after else []), f"train.seed={seed}"]
+                identity = identify(load(None, filled(chosen, "{out}", own)))
+                name = named.setdefault(_key(identity), own)
+                if there.get(own) == identity:
+                    name = own
+                elif name == own and own in there:
+                    raise StudyError(_other(own, there[own], identity))
+                run = runs.setdefault(name, Planned(name, tuple(chosen), after))
+                run.measurements |= set(study.measurements)
+                where[study.name, arm.name, seed] = name
+    return list(runs.values()), where
+
+
+def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
+    """The settings of a run as `microcoder train` takes them; `out` is the folder of the scale."""
+    paths = {PLACE: f"{out}/varied.jsonl", "{runs}": f"{out}/runs"}
+    for gap, path in paths.items():
+        settings = [setting.replace(gap, path) for setting in settings]
+    return [*settings, f"train.folder={out}/runs", f"train.name={name}"]
+
+
+def identify(config: Config) -> Identity:
+    """What makes a run what it is, wherever its folder lies."""
+    found = {key: toml_value(attrgetter(key)(config)) for key, _ in settings() if key not in FREE}
+    home = f'"{Path(config.train.folder).parent}/'
+    return found | {key: found[key].replace(home, '"{out}/') for key in PATHS}
+
+
+def shared(where: Mapping[Place, str]) -> list[str]:
+    """Which arms have their runs in common, in words."""
+    served: dict[str, list[str]] = {}
+    for (study, arm, _), name in where.items():
+        served.setdefault(name, []).append(f"{study}/{arm}")
+    alike = dict.fromkeys(", ".join(arms) for arms in served.values() if len(arms) > 1)
+    return [f"{arms}: the same settings, so that one run serves them all" for arms in alike]
+
+
+def _key(identity: Identity) -> str:
+    return "\n".join(identity.values())
+
+
+def _other(name: str, was: Identity, now: Identity) -> str:
+    changed = [f"{key} was {was[key]}, now {now[key]}" for key in now if was[key] != now[key]]
+    return (
+        f"the run {name} is there, made with other settings: {'; '.join(changed)}; "
+        "name another folder with --out, or remove that run"
+    )
+
+
+@dataclass
+class StudyOutcome:
     """The names of the runs, by what became of them."""
 
     finished: list[str] = field(default_factory=list)
@@ -54,7 +146,7 @@ def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[
 
 def run_studies(
     studies: Sequence[Study], seeds: Sequence[int], out: Path, together: int, stop_after: float, tell: Tell
-) -> Outcome:
+) -> StudyOutcome:
     """Make the runs that are missing. `tell` is given a line as each one ends."""
     out = out.resolve()  # it becomes part of settings, and the same folder may be named in many ways
     deadline = time.monotonic() + stop_after
@@ -70,7 +162,7 @@ def run_studies(
             write_varied(out / "varied.jsonl", max(sizes))
         for line in shared(where):
             tell(line)
-        outcome = Outcome([run.name for run in runs if finished(out / "runs" / run.name)])
+        outcome = StudyOutcome([run.name for run in runs if finished(out / "runs" / run.name)])
         todo = [run for run in runs if run.name not in outcome.finished]
         tell(f"{len(todo)} runs to make, {len(outcome.finished)} finished before; {together} at a time")
         _make(todo, out, together, deadline, tell, outcome)
@@ -80,7 +172,7 @@ def run_studies(
     return outcome
 
 
-def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: Outcome) -> None:
+def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: StudyOutcome) -> None:
     """Run after run; one that begins with the weights of another comes when that one is finished.
 
     A run that fails after it has made steps is gone on with once, after the others: where several share a GPU, the
@@ -90,10 +182,10 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
     times: list[float] = []
     again: list[str] = []
 
-    def job(run: Planned) -> Job:
-        return Job(run.name, command(run, out), out / "logs" / f"{run.name}.log")
+    def job(run: Planned) -> Command:
+        return Command(run.name, command(run, out), out / "logs" / f"{run.name}.log")
 
-    def ended(last: Job, status: int, seconds: float) -> list[Job]:
+    def ended(last: Command, status: int, seconds: float) -> list[Command]:
         name, folder = last.name, out / "runs" / last.name
         times.append(seconds)
         if status or not finished(folder):
