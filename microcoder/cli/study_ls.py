@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,11 +29,12 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
     """
     from ..study.launch import plan
     from ..study.plan import ORDER, StudyError, find_scale, find_study, load_study
+    from ..study.report import read_verdicts
 
     try:
         scale = find_scale(scale_name)
         studies = [load_study(find_study(name), scale) for name in ORDER]
-        verdicts = _verdicts(Path(out) / "report.json", scale.name) if out else {}
+        verdicts = read_verdicts(out, scale.name) if out else {}
     except StudyError as error:
         raise Refused(str(error)) from None
     runs = len(plan(studies, range(scale.seeds))[0])
@@ -95,17 +95,3 @@ def _record(scale: Scale, studies: list[Study], runs: int, verdicts: Verdicts) -
         for study in studies
     }
     return {"scale": scale.name, "about": scale.about, "seeds": scale.seeds, "runs": runs, "studies": found}
-
-
-def _verdicts(path: Path, scale: str) -> Verdicts:
-    """What the report says at this scale; nothing where there is none yet."""
-    from ..study.plan import StudyError
-
-    try:
-        found = json.loads(path.read_bytes())["scales"].get(scale, {}).get("claims", [])
-        return {(claim["study"], claim["number"]): claim["verdict"] for claim in found}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        remedy = f"write it again: microcoder study report {path.parent}"
-        raise StudyError(f"cannot read {path}: {error}; {remedy}") from None

@@ -48,7 +48,7 @@ class TracedInput(NamedTuple):
 
 
 def build(draft: Draft) -> Problem | None:
-    """The problem with its tests and solutions, or None."""
+    """Make the problem of a draft, with tests and solutions; None where the draft is refused."""
     rng = random.Random(draft.statement)
     source = inputs(draft.takes, rng)
     skips, slips = changes(draft)
@@ -77,7 +77,7 @@ def build(draft: Draft) -> Problem | None:
 
 
 def changes(draft: Draft) -> tuple[list[Change], list[Change]]:
-    """The stretches whose loss leaves a program of the right types, and the slips of each step."""
+    """List the stretches of steps that can be left out without a type error, and the slips of each step."""
     types = [step.operation.takes for step in draft.steps] + [draft.gives]
     stretches = itertools.combinations(range(len(types)), 2)
     skips = [Change(start, end, None) for start, end in stretches if types[start] == types[end]]
@@ -90,7 +90,7 @@ def changes(draft: Draft) -> tuple[list[Change], list[Change]]:
 
 
 def trace(draft: Draft, value: Value) -> list[Value] | None:
-    """What the value becomes step by step, or None if it grows too large."""
+    """Run the right program: the value after each step, or None if one grows too large."""
     values = [value]
     for operation, arguments, _ in draft.steps:
         value = operation.functions[0](value, *arguments)
@@ -101,7 +101,7 @@ def trace(draft: Draft, value: Value) -> list[Value] | None:
 
 
 def noticed(draft: Draft, values: list[Value], changes: Sequence[Change]) -> int:
-    """The changes that give another answer than the last value of the trace, as bits."""
+    """Find the changes that give another answer than the right program, as bits."""
     # Where text is printed, the spaces in it may be compared loosely, so they must not be all that differs.
     loosely = draft.kind == "stdin" and draft.gives in ("text", "words")
     right = values[-1]
@@ -120,7 +120,7 @@ def noticed(draft: Draft, values: list[Value], changes: Sequence[Change]) -> int
 
 
 def choose(candidates: Sequence[TracedInput], changes: int) -> list[TracedInput]:
-    """TESTS of them that together notice all the changes, or none if they cannot.
+    """Choose TESTS inputs that together notice all the changes; none if they cannot.
 
     Room that is left goes to the first one, the empty input, then to answers that are not there yet.
     """
@@ -170,7 +170,7 @@ class StarterError(ValueError):
 
 
 def problems(split: Split, count: int, seed: int = 0, depths: Sequence[int] = DEPTHS) -> list[Problem]:
-    """`count` different problems: no two have both the same composition and the same arguments.
+    """Generate `count` different problems: no two have both the same composition and the same arguments.
 
     The depths take turns, and one that has no more problems leaves its turns to the others: depth 1 has a few hundred
     and none in `test`. A larger `count` gives the same problems first.
@@ -198,7 +198,7 @@ def problems(split: Split, count: int, seed: int = 0, depths: Sequence[int] = DE
 
 
 def corpus(count: int, seed: int = 0, depths: Sequence[int] = (1, 2, 3)) -> Iterator[tuple[Problem, str]]:
-    """Problems of `train` without tests, each with an answer as a model might write it, mistakes included.
+    """Generate problems of `train` without tests, each with an answer as a model might write it, mistakes included.
 
     `habits` says how often each mistake is made. Three answers in ten have a comment before every step, two have it
     before about half of them, the others have none. Nothing is run, so some of these problems are such as `problems`
@@ -212,7 +212,7 @@ def corpus(count: int, seed: int = 0, depths: Sequence[int] = (1, 2, 3)) -> Iter
 
 @functools.cache
 def habits(operation: Operation) -> tuple[float, ...]:
-    """How often the corpus has each code of an operation: the right one first, then its slips.
+    """Give the share of each code of an operation in the corpus: the right one first, then its slips.
 
     Authors slip now and then everywhere; but a third of the operations most of them misremember, all in the same way.
     So a model of the corpus cannot be right merely by writing what is likeliest: it has to explore and be corrected.
@@ -224,7 +224,7 @@ def habits(operation: Operation) -> tuple[float, ...]:
 
 
 def answer(draft: Draft, rng: random.Random, comments: float = 0.0) -> str:
-    """A fenced program out of habit; each step has a comment with probability `comments`."""
+    """Write a fenced program with mistakes by `habits`; each step has a comment with probability `comments`."""
     variants = [rng.choices(range(len(step.operation.codes)), habits(step.operation))[0] for step in draft.steps]
     return f"```python\n{draft.program(variants, [rng.random() < comments for _ in draft.steps])}```"
 
@@ -234,7 +234,7 @@ def _sample(draft: Draft, rng: random.Random) -> tuple[Problem, str]:
 
 
 def _stream(split: Split, depth: int, rng: random.Random) -> Iterator[Problem]:
-    """Different problems of one depth, until no more are found."""
+    """Generate different problems of one depth, until no more are found."""
     tried = set()
     idle = 0
     for draft in drafts(split, rng, depth):

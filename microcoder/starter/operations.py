@@ -36,7 +36,7 @@ _CHARACTERS = _LETTERS + "AEST   12357"
 
 
 class OperationError(ValueError):
-    """A table that is no operation; the message says which, why, and what to write instead."""
+    """A table that does not describe an operation; the message says which, why, and what to write instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +53,13 @@ class Operation:
     functions: tuple[Callable[..., Value], ...]  # of each code: function(value, *arguments)
 
     def text(self, variant: int, arguments: tuple[int | str, ...]) -> str:
-        """The code with its arguments written in; variant 0 is right."""
+        """Write the arguments into the code; variant 0 is right."""
         return self.codes[variant].format(**dict(zip(self.parameters, map(json.dumps, arguments), strict=True)))
 
 
 @functools.cache
 def operations() -> dict[str, Operation]:
-    """Every operation by name."""
+    """Read every operation, by name."""
     found: dict[str, Operation] = {}
     for path in sorted(_FOLDER.glob("*.toml")):
         for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
@@ -71,12 +71,12 @@ def operations() -> dict[str, Operation]:
 
 @functools.cache
 def taking(type_name: str) -> tuple[Operation, ...]:
-    """The operations that can follow a value of this type."""
+    """List the operations that take a value of this type."""
     return tuple(operation for operation in operations().values() if operation.takes == type_name)
 
 
 def read(name: str, family: str, table: dict[str, Any]) -> Operation:
-    """The operation that a table describes."""
+    """Read the operation that a table describes."""
     where = f"{family}.toml: {name}"
     if set(table) != {"type", "says", "code", "slips"}:
         raise OperationError(f"{where} has {', '.join(table)}; it must have type, says, code and slips")
@@ -100,7 +100,7 @@ def read(name: str, family: str, table: dict[str, Any]) -> Operation:
 
 
 def _function(code: str, takes: str, gives: str, parameters: tuple[str, ...]) -> Callable[..., Value]:
-    """The code compiled once, with its parameters as arguments `arg_k`, so that no name in the code can be theirs."""
+    """Compile the code once. Parameters become arguments named `arg_k`, which no code uses as a variable."""
     body = code.format(**{p: f"arg_{p}" for p in parameters}).replace("\n", "\n    ")
     head = ", ".join([VARIABLES[takes], *(f"arg_{p}" for p in parameters)])
     scope: dict[str, Any] = {}
@@ -110,13 +110,13 @@ def _function(code: str, takes: str, gives: str, parameters: tuple[str, ...]) ->
 
 
 def inputs(type_name: str, rng: random.Random) -> Iterator[Value]:
-    """The edge cases, then values drawn without end. Numbers are small, lists and texts short."""
+    """Give the edge cases of a type, then draw values without end. Numbers are small, lists and texts short."""
     draw = _DRAWS[type_name]
     return itertools.chain(EDGES[type_name], (draw(rng) for _ in itertools.repeat(None)))
 
 
 def _number(rng: random.Random) -> int:
-    """Mostly near 0; often one of the bounds, since a slip there shows at the bound itself only."""
+    """Draw a number near 0, and often one of the bounds: a slip such as > for >= shows at the bound only."""
     reach = rng.choice((0, 12, 12, 60, 60, 999))
     return rng.randint(-reach, reach) if reach else rng.choice(_BOUNDS)
 

@@ -21,7 +21,7 @@ CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the oth
 
 
 def mask_rows(decided: Decided) -> list[dict[str, Any]]:
-    """Arms of the truncation study, each with its row and its paired differences of held-out accuracy."""
+    """List the arms of the truncation study with their numbers and their paired differences of held-out accuracy."""
     arms = _arms(decided.runs, "truncation")
     rows = []
     for arm in arms.values():
@@ -32,7 +32,7 @@ def mask_rows(decided: Decided) -> list[dict[str, Any]]:
 
 
 def by_diversity(decided: Decided) -> dict[str, Any]:
-    """T(D)'s accuracy, what it chose in each seed ([first step, temperature], ...), and what it gains over others.
+    """Compare T(D) with fixed temperatures: accuracy, gains, and its choices in each seed ([first step, temperature]).
 
     The others are the arms of the temperature study with one temperature from end to end, tested as T(D) is.
     """
@@ -54,7 +54,7 @@ def by_diversity(decided: Decided) -> dict[str, Any]:
 
 
 def policy_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
-    """The mistakes of each policy on the programs of all runs that were judged for it, and on those of each arm."""
+    """Count the mistakes of each policy on the programs of all judged runs, and on those of each arm."""
     groups = {"all arms": [run.judged for run in scale.runs.values() if run.judged.get("programs")]}
     for study in scale.studies.values():
         for arm in study.arms.values():
@@ -63,7 +63,7 @@ def policy_rows(scale: ScaleRuns) -> list[dict[str, Any]]:
 
 
 def _mistakes(policy: str, group: str, runs: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Each mistake: how many programs, of how many, and the interval of the share."""
+    """Count each kind of mistake, with the interval of its share."""
     programs, right, refused, accepted = (
         int(sum(run[name] for run in runs))
         for name in ("programs", "right", f"{policy}_right_refused", f"{policy}_wrong_accepted")
@@ -74,7 +74,7 @@ def _mistakes(policy: str, group: str, runs: Sequence[Mapping[str, float]]) -> d
 
 
 def _gain(arms: Mapping[str, ArmRuns], of: str, against: str, weight: float) -> Effect:
-    """Of held-out accuracy, with the spread that a claim's effect would have."""
+    """The difference of held-out accuracy between two arms, with the blended spread of a claim's effect."""
     numbers = {name: arm.values(AFTER) for name, arm in arms.items()}
     effect = paired(numbers[of], numbers[against])
     return moderated(effect, spread(effect, {of: 1.0, against: -1.0}, numbers), weight)
@@ -86,5 +86,5 @@ def _arms(scale: ScaleRuns, study: str) -> dict[str, ArmRuns]:
 
 
 def _setting(arm: ArmRuns, section: str, key: str) -> Any:
-    """As in the first of its runs."""
+    """The value of a setting in the first run of the arm."""
     return next(iter(arm.runs.values())).config.get(section, {}).get(key)

@@ -1,6 +1,6 @@
 """Effects -> verdicts, by a rule that was written before any run.
 
-A test: one-sided t tests over the seeds, whose spread is blended with that of the study's other arms (spread.py).
+A test: one-sided t tests over the seeds, whose spread is blended with that of the study's other arms (effects.py).
 `more` by b: for it speaks the rejection of "the effect is 0 or less", against it that of "the effect is b or more";
 `less` is the mirror image. `same` within b: for it speak the rejections of both "-b or less" and "b or more" (the
 larger p counts), against it that of "somewhere from -b to b" (its side is chosen by looking, so the p of the estimate's
@@ -38,7 +38,7 @@ Arms = Mapping[str, Sequence[str]]  # study -> its arms
 
 @dataclass(frozen=True, slots=True)
 class ClaimDecision:
-    """What the runs say of a claim, with the numbers that say it."""
+    """The verdict on a claim, with the numbers behind it."""
 
     claim: Claim
     verdict: str
@@ -51,7 +51,7 @@ class ClaimDecision:
 def decide(
     claims: Sequence[Claim], values: Values, arms: Arms | None = None, weight: float | None = None
 ) -> tuple[list[ClaimDecision], float]:
-    """One decision for each claim, in their order; and how much other arms count in the spread of an effect.
+    """Decide each claim, in order. The second value is how much other arms count in the spread of an effect.
 
     values: gives an empty mapping for an arm that was not run.
     arms: all of each study, where they are more than its claims name.
@@ -85,7 +85,7 @@ def decide(
 def _effects(
     claims: Sequence[Claim], values: Values, arms: Arms, weight: float | None
 ) -> tuple[dict[tuple[str, ClaimTest], Effect], float]:
-    """The effect of each test of a study, with its blended spread; and how much other arms count in that."""
+    """Compute the effect of each test with its blended spread, and how much other arms count in that."""
     tests = [(claim.study, test) for claim in claims for test in claim.tests]
     asked: dict[str, dict[str, None]] = {study: dict.fromkeys(arms.get(study, ())) for study, _ in tests}
     for study, test in tests:
@@ -103,13 +103,13 @@ def _effects(
 
 
 def claim_p_values(tests: Sequence[tuple[ClaimTest, Effect]]) -> tuple[float, float]:
-    """What speaks for a claim and what against it: p_for, p_against."""
+    """Combine the p values of a claim's tests: p_for, p_against."""
     each = [p_values(test, effect) for test, effect in tests]
     return max(p for p, _ in each), min(1.0, len(each) * min(p for _, p in each))
 
 
 def p_values(test: ClaimTest, effect: Effect) -> tuple[float, float]:
-    """The same of one test, whose effect has two seeds or more."""
+    """Compute p_for and p_against of one test, whose effect has two seeds or more."""
     if test.expect == "same":
         size = abs(effect.estimate)
         return _p(effect, test.by - size), min(1.0, _p(effect, size - test.by) + _p(effect, size + test.by))
@@ -118,7 +118,7 @@ def p_values(test: ClaimTest, effect: Effect) -> tuple[float, float]:
 
 
 def reaches(test: ClaimTest, effect: Effect) -> bool:
-    """Whether the effect is of the size that counts."""
+    """Tell whether the effect is as large as the test demands."""
     if test.expect == "same":
         bound = test.by + ROUNDING
         return effect.low is not None and effect.high is not None and -bound <= effect.low <= effect.high <= bound
@@ -127,13 +127,13 @@ def reaches(test: ClaimTest, effect: Effect) -> bool:
 
 
 def surviving(ps: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Benjamini and Hochberg: every p up to the largest that is at most level * its rank / their number."""
+    """Select by Benjamini and Hochberg: every p up to the largest that is at most level * rank / number of p values."""
     below = [p for rank, p in enumerate(sorted(ps), 1) if p <= level * rank / len(ps)]
     return [bool(below) and p <= below[-1] for p in ps]
 
 
 def describe(test: ClaimTest, effect: Effect) -> str:
-    """The numbers of a test in words: `last(reward), a - b: +0.034 (0.010 to 0.058), 5 seeds, expected ...`."""
+    """Put the numbers of a test into words: `last(reward), a - b: +0.034 (0.010 to 0.058), 5 seeds, expected ...`."""
     arms = f"slope over {', '.join(test.over)}" if test.over else " - ".join(test.arms)
     seeds = f"{len(effect.values)} seed{'s' * (len(effect.values) != 1)}"
     seeds += f" ({effect.left_out} left out)" if effect.left_out else ""
@@ -150,7 +150,7 @@ def describe(test: ClaimTest, effect: Effect) -> str:
 
 
 def _p(effect: Effect, beyond: float) -> float:
-    """One-sided p of the hypothesis that ends at a bound which the estimate lies `beyond`."""
+    """One-sided p for a bound that the estimate exceeds by `beyond`."""
     if effect.error <= 1e-9 * max(map(abs, effect.values)):  # they agree, but for rounding
         return 0.5 ** len(effect.values) if beyond > 0 else 1.0
     return tail(beyond / effect.error, effect.freedom)

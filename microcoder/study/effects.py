@@ -28,7 +28,7 @@ ROUNDING = 1e-18  # a variance below this share of the squares is that of number
 
 
 def tail(t: float, df: float) -> float:
-    """The chance that a t variable with `df` degrees of freedom exceeds `t`: the one-sided p."""
+    """One-sided p of Student's t: the chance that a t variable with `df` degrees of freedom exceeds `t`."""
     _check(df)
     if math.isnan(t):
         return math.nan
@@ -41,7 +41,7 @@ def tail(t: float, df: float) -> float:
 
 @functools.cache
 def quantile(p: float, df: float) -> float:
-    """The value that a t variable with `df` degrees of freedom stays below with chance `p`."""
+    """Quantile of Student's t: the value that a t variable with `df` degrees of freedom stays below with chance `p`."""
     _check(df)
     if not 0 < p < 1:
         raise ValueError(f"there is no quantile at {p}; p must lie between 0 and 1, both excluded")
@@ -51,7 +51,7 @@ def quantile(p: float, df: float) -> float:
 
 
 def _exceeded(p: float, df: float) -> float:
-    """Where the tail is p < 1/2: bisection, until the two ends are neighbours."""
+    """Find where the tail is p < 1/2, by bisection until the two ends are neighbouring floats."""
     low, high = 0.0, 1.0
     while tail(high, df) > p:
         low, high = high, 2 * high
@@ -61,7 +61,7 @@ def _exceeded(p: float, df: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """Regularised, I_x(a, b); `rest` is 1 - x."""
+    """Regularised incomplete beta function I_x(a, b); `rest` is 1 - x."""
     if x <= 0 or rest <= 0:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side
@@ -71,7 +71,7 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """1 + d1 x / (1 + d2 x / (1 + ...)) by Lentz's method, from the front."""
+    """Continued fraction 1 + d1 x / (1 + d2 x / (1 + ...)), by Lentz's method."""
     value, c, d = 1.0, 1.0, 0.0
     for n in range(1, 10_000):
         m = n // 2
@@ -119,7 +119,7 @@ def trend(arms: Sequence[Mapping[int, float]]) -> Effect:
 
 
 def slope_weights(count: int) -> list[float]:
-    """What each arm counts in the slope."""
+    """Weights of the arms in the least-squares slope."""
     places = np.arange(count) - (count - 1) / 2  # around 0
     return list((places / (places @ places)).tolist())
 
@@ -136,7 +136,7 @@ def _weighted(arms: Sequence[Mapping[int, float]], weights: Sequence[float]) -> 
 
 
 def with_error(effect: Effect, error: float, freedom: float) -> Effect:
-    """The same effect with the interval that this error gives it."""
+    """Replace the standard error of an effect, and its interval with it."""
     reach = quantile((1 + CONFIDENCE) / 2, freedom) * error
     low, high = effect.estimate - reach, effect.estimate + reach
     return dataclasses.replace(effect, low=low, high=high, error=error, freedom=freedom)
@@ -163,7 +163,7 @@ class Spread:
 
 
 def spread(effect: Effect, weights: Mapping[str, float], arms: Mapping[str, Mapping[int, float]]) -> Spread | None:
-    """Of an effect that is the sum of `weights` over arms; None where no other arm has numbers for all of its seeds."""
+    """Compute both variances of an effect, a weighted sum of arms; None where no other arm has all of its seeds."""
     whole = {
         name: [arm[seed] for seed in effect.seeds]
         for name, arm in arms.items()
@@ -186,7 +186,7 @@ def spread(effect: Effect, weights: Mapping[str, float], arms: Mapping[str, Mapp
 
 
 def weight_of_others(spreads: Sequence[Spread]) -> float:
-    """How many degrees of freedom the others' variance is worth, 0 to infinity.
+    """Estimate how many degrees of freedom the variance of the other arms is worth, 0 to infinity.
 
     What is estimated is how far true variances differ. Its standard error is added, on the side of caution: variances
     that differ a little and are taken to be alike would make too many verdicts.
@@ -199,7 +199,7 @@ def weight_of_others(spreads: Sequence[Spread]) -> float:
 
 
 def moderated(effect: Effect, found: Spread | None, weight: float) -> Effect:
-    """The effect with the blended variance."""
+    """Blend the variance of an effect with that of the other arms."""
     lent = min(weight, found.lent) if found else 0.0
     if found is None or not lent or not found.others:
         return effect
@@ -218,7 +218,7 @@ def trigamma(x: float) -> float:
 
 
 def digamma(x: float) -> float:
-    """The first derivative."""
+    """The first derivative of the logarithm of the gamma function."""
     found = 0.0
     while x < 8:
         found, x = found - 1 / x, x + 1
@@ -227,12 +227,12 @@ def digamma(x: float) -> float:
 
 
 def _log_bias(freedom: float) -> float:
-    """By how much the logarithm of a variance is expected to miss that of the true one."""
+    """Expected error of the logarithm of an estimated variance."""
     return digamma(freedom / 2) - math.log(freedom / 2)
 
 
 def _where_trigamma_is(value: float) -> float:
-    """Bisection on the logarithm of its argument: it falls."""
+    """Invert `trigamma`, which falls, by bisection on the logarithm of its argument."""
     low, high = -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -65,7 +65,7 @@ class ArmCurves:
 
 
 def curve(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
-    """Steps (n,), the values of each seed (seeds, n), and the mean of the smoothed ones (n,); NaN where there is none.
+    """Curve of an arm: steps (n,), values of each seed (seeds, n), mean of the smoothed values (n,), NaN where unknown.
 
     Each seed is smoothed within its own stages, as in the figure of a single run.
     """
@@ -75,7 +75,7 @@ def curve(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
 
 
 def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
-    """Steps (n,), the mean over seeds (n,), and where its whiskers begin and end (2, n).
+    """Evaluations of an arm: steps (n,), mean over seeds (n,), lower and upper ends of the whiskers (2, n).
 
     They span the 95% t interval of three seeds or more, and the range of fewer: the interval of two would be almost 13
     times as wide.
@@ -93,7 +93,7 @@ def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
 
 
 def boundaries(arm: ArmCurves) -> list[float]:
-    """Where a stage of any seed begins: half a step before its first one."""
+    """Steps at which a stage of any seed begins, less half a step."""
     cuts = (itertools.pairwise(stages(run)) for run in arm.runs)
     return sorted({after[0]["step"] - 0.5 for _, after in itertools.chain.from_iterable(cuts)})
 
@@ -123,7 +123,7 @@ def _by_step(arm: ArmCurves, name: str, values: Callable[[Metrics], Series]) -> 
 
 
 def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves]) -> None:
-    """One metric over the steps; every metric over the same ones, so that panels can be read against each other."""
+    """Draw one metric over the steps; all panels have the same range of steps."""
     steps = [line["step"] for arm in arms for run in arm.runs for line in run] or [0]
     first, last = min(steps), max(steps)
     margin = max(0.5, 0.03 * (last - first))
@@ -164,7 +164,7 @@ def _curves(axis: Any, steps: Series, values: Series, mean: Series, shift: float
 
 
 def draw_time(axis: Any, arms: Sequence[ArmCurves]) -> None:
-    """A bar for each arm, its phases one after the other."""
+    """Draw a bar of step time for each arm, phase after phase."""
     parts = np.stack([step_time(arm) for arm in arms])  # (arms, phases)
     if not parts.any():
         return _finish(axis, TITLES["time"])
@@ -232,7 +232,7 @@ def save(page: Any, path: str | Path) -> None:
 
 
 def _in_order(svg: str) -> str:
-    """Clips are named by a hash of where they lie, which the layout's solver knows but for a last bit: count them."""
+    """Number the clips of an SVG. Matplotlib names them by a hash of their place, whose last bit varies."""
     names: dict[str, str] = {}
     return HASHED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}{len(names)}"), svg)
 
@@ -248,7 +248,7 @@ def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequenc
 
 
 def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Sequence[str]) -> int:
-    """Under the panels, where it covers nothing; how many lines it takes."""
+    """Draw the legend under the panels, and return how many lines it takes."""
     evaluated = [name.startswith("test_") for name in panels if name != "time"]
     notes = {
         "thick: mean over seeds, smoothed; thin: each seed": not all(evaluated),

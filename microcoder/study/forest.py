@@ -64,7 +64,7 @@ def draw_effects(rows: Sequence[Row], path: str | Path, title: str = "", scale: 
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, float, Row | None]]:
-    """What stands under each other: the words, their height in lines, and the row; a heading has none."""
+    """Lay out the lines of the plot: text, height in lines, and row (None for a heading)."""
     for aspect in dict.fromkeys(row["aspect"] for row in rows):
         yield aspect, 1.5, None
         for row in rows:
@@ -101,7 +101,7 @@ def _limits(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _interval(axis: Any, row: Row, at: float) -> None:
-    """A dot and its interval; an arrow where they reach beyond the axis."""
+    """Draw a dot and its interval; an arrow where they reach beyond the axis."""
     look, (left, right) = LOOKS[row["verdict"]], axis.get_xlim()
     estimate, low, high = (series([row], name)[0] for name in ("estimate", "low", "high"))
     axis.plot(np.clip([low, high], left, right), [at, at], color=look["color"], linewidth=1.4)
@@ -121,7 +121,7 @@ def _in_figures(row: Row) -> str:
 
 
 def _legend(matplotlib: Any, page: Any, rows: Sequence[Row]) -> None:
-    """The verdicts that occur, and how often."""
+    """Draw the legend: each verdict that occurs, and how often."""
     counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in LOOKS}
     there = [verdict for verdict, count in counts.items() if count]
     handles = [matplotlib.lines.Line2D([], [], linewidth=1.4, **LOOKS[verdict]) for verdict in there]

@@ -63,7 +63,7 @@ class Planned:
 def plan(
     studies: Sequence[Study], seeds: Sequence[int], there: Mapping[str, Identity] | None = None
 ) -> tuple[list[Planned], dict[Place, str]]:
-    """(the runs, in rounds of one seed; the name of the run of each arm and seed). `there`: the runs that exist."""
+    """Plan the runs, in rounds of one seed, and name the run of each arm and seed. `there`: the runs that exist."""
     there = there or {}
     named = {_key(identity): name for name, identity in sorted(there.items(), reverse=True)}
     if len({study.name for study in studies}) < len(studies):
@@ -89,7 +89,7 @@ def plan(
 
 
 def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
-    """The settings of a run as `microcoder train` takes them; `out` is the folder of the scale."""
+    """Fill in the settings of a run as `microcoder train` takes them; `out` is the folder of the scale."""
     paths = {PLACE: f"{out}/varied.jsonl", "{runs}": f"{out}/runs"}
     for gap, path in paths.items():
         settings = [setting.replace(gap, path) for setting in settings]
@@ -97,14 +97,14 @@ def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
 
 
 def identify(config: Config) -> Identity:
-    """What makes a run what it is, wherever its folder lies."""
+    """The settings that decide what a run finds, independent of its folder."""
     found = {key: toml_value(attrgetter(key)(config)) for key, _ in settings() if key not in FREE}
     home = f'"{Path(config.train.folder).parent}/'
     return found | {key: found[key].replace(home, '"{out}/') for key in PATHS}
 
 
 def shared(where: Mapping[Place, str]) -> list[str]:
-    """Which arms have their runs in common, in words."""
+    """Say which arms share their runs."""
     served: dict[str, list[str]] = {}
     for (study, arm, _), name in where.items():
         served.setdefault(name, []).append(f"{study}/{arm}")
@@ -126,7 +126,7 @@ def _other(name: str, was: Identity, now: Identity) -> str:
 
 @dataclass
 class StudyOutcome:
-    """The names of the runs, by what became of them."""
+    """The names of the runs: finished, failed, left."""
 
     finished: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -134,7 +134,7 @@ class StudyOutcome:
 
 
 def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[list[Planned], dict[Place, str]]:
-    """The runs that the studies take; `out` is the folder of the scale, and what lies there is counted on."""
+    """Plan the runs of studies; `out` is the folder of the scale, whose runs are taken over."""
     there: dict[str, Identity] = {}
     for path in sorted(out.glob("runs/*/config.toml")):
         try:
@@ -147,7 +147,7 @@ def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[
 def run_studies(
     studies: Sequence[Study], seeds: Sequence[int], out: Path, together: int, stop_after: float, tell: Tell
 ) -> StudyOutcome:
-    """Make the runs that are missing. `tell` is given a line as each one ends."""
+    """Make the missing runs. `tell` gets a line as each one ends."""
     out = out.resolve()  # it becomes part of settings, and the same folder may be named in many ways
     deadline = time.monotonic() + stop_after
     runs, where = planned(studies, seeds, out)
@@ -173,10 +173,10 @@ def run_studies(
 
 
 def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: StudyOutcome) -> None:
-    """Run after run; one that begins with the weights of another comes when that one is finished.
+    """Make the runs side by side; one that begins with the weights of another waits until that one is finished.
 
-    A run that fails after it has made steps is gone on with once, after the others: where several share a GPU, the
-    one that wants memory at the wrong moment has done nothing wrong.
+    A run that fails after it has made steps is resumed once, after the others: where several share a
+    GPU, it may only have run out of memory that the others held.
     """
     planned = {run.name: run for run in todo}
     times: list[float] = []
@@ -245,13 +245,13 @@ def _gain(folder: Path) -> str:
 
 
 def _slim(folder: Path) -> None:
-    """The optimizer's state is two thirds of a checkpoint, and a finished run needs it no more."""
+    """Remove the optimizer's state, two thirds of a checkpoint, from a finished run."""
     for file in folder.glob("checkpoints/*/optimizer.pt"):
         file.unlink()
 
 
 def _remember(path: Path, where: dict[Place, str]) -> None:
-    """What other commands have planned into the folder stays."""
+    """Add to plan.json; what other commands have planned stays."""
     known = json.loads(path.read_bytes()) if path.exists() else {}
     known |= {"/".join(map(str, place)): name for place, name in where.items()}
     write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")

@@ -30,18 +30,18 @@ METRICS = (  # what a run records that is a number and may be claimed something 
     "grad_norm", "temperature", "tokens", "tokens_per_s", "generation_s", "judging_s", "update_s", "other_s", "step_s",
     "accuracy_also", "test_accuracy", "test_accuracy_also", "test_pass_at_k", "test_length", "test_truncated_share",
     "test_diversity",
-    *(f"{policy}_{what}" for policy in POLICIES for what in ("refused", "accepted", "mistaken")),  # by judging.py
+    *(f"{policy}_{what}" for policy in POLICIES for what in ("refused", "accepted", "mistaken")),  # by policies.py
 )  # fmt: skip
 TERM = re.compile(r"\s*([+-]?)\s*(\w+)\s*\(\s*(\w+)\s*\)\s*")
 
 
 def measure(expression: str, metrics: Metrics) -> float:
-    """The value of a sum or difference of statistics for the metrics of one run, in the order of steps."""
+    """Evaluate a sum or difference of statistics on the metrics of one run, in the order of steps."""
     return sum(sign * FUNCTIONS[function](_lines(metrics, name), name) for sign, function, name in parse(expression))
 
 
 def parse(expression: str) -> list[tuple[int, str, str]]:
-    """The terms of an expression: sign, function, metric. ValueError says what cannot be read."""
+    """Parse an expression into terms (sign, function, metric). ValueError says what cannot be read."""
     terms: list[tuple[int, str, str]] = []
     at = 0
     while at < len(expression) or not terms:
@@ -62,7 +62,7 @@ def parse(expression: str) -> list[tuple[int, str, str]]:
 
 
 def _lines(metrics: Metrics, name: str) -> Metrics:
-    """The steps; of an evaluation's metric with step 0, the evaluation before training."""
+    """Lines of the steps of training; for a test_ metric also step 0, the evaluation before training."""
     return metrics if _tested(name) else [line for line in metrics if line["step"] > 0]
 
 

@@ -28,18 +28,18 @@ verdict is stricter than that, since it allows for the number of claims."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Cells are Markdown already; the first `words` columns hold words, the others numbers."""
+    """Write a table. Cells are Markdown already; the first `words` columns hold words, the others numbers."""
     line = ["---"] * words + ["---:"] * (len(head) - words)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, line, *rows))
 
 
 def picture(words: str, path: str) -> str:
-    """A figure that leads to the same one as a drawing. `path` is relative and has no suffix."""
+    """Show the PNG of a figure as a link to its SVG. `path` is relative and has no suffix."""
     return f"[![{for_markdown(words)}]({path}.png)]({path}.svg)"
 
 
 def anchor(heading: str) -> str:
-    """Where GitHub puts a heading: its words in small letters, joined by hyphens."""
+    """GitHub's anchor of a heading: its words in small letters, joined by hyphens."""
     return "#" + re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -137,7 +137,7 @@ def number(effect: Effect, digits: int) -> str:
 
 
 def claim_parts(scales: Sequence[Decided], key: Key) -> Iterator[str]:
-    """The tests of a claim at each scale in a table, then a sentence for each scale."""
+    """Show the tests of a claim at each scale in a table, then a sentence for each scale."""
     rows, sentences = [], []
     for each in (each for each in scales if key in each.decisions):
         decision = each.decisions[key]
@@ -235,7 +235,7 @@ def _counted(mistake: dict[str, Any]) -> str:
 
 
 def page(scales: Sequence[Decided], figures: Figures, out: str) -> str:
-    """`out` names the folder in the commands that make it all again."""
+    """Write the whole page. `out` names the folder in the commands that make it again."""
     parts = [
         "# Claims and verdicts",
         _counts(scales),

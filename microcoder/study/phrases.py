@@ -20,7 +20,7 @@ SHARES = ("accuracy", "_share", "_at_k", "_mistaken", "_refused", "_accepted", "
 
 
 def unit_of(statistic: str) -> tuple[float, str]:
-    """What readers get a statistic multiplied by, and the name of what it then counts, if that has one."""
+    """Factor and unit in which a statistic is shown: (100.0, "points"); the unit may be empty."""
     kinds = {_unit(function, metric) for _, function, metric in parse(statistic)}
     return kinds.pop() if len(kinds) == 1 else (1.0, "")
 
@@ -41,7 +41,7 @@ def _unit(function: str, metric: str) -> tuple[float, str]:
 
 
 def effect_words(test: ClaimTest, effect: Effect) -> str:
-    """The effect of a test with its interval, in its unit."""
+    """Write the effect of a test with its interval, in its unit."""
     factor, unit = unit_of(test.statistic)
     if test.over:
         unit = f"{unit} per arm".strip()
@@ -49,7 +49,7 @@ def effect_words(test: ClaimTest, effect: Effect) -> str:
 
 
 def signed(effect: Effect, factor: float = 1.0, unit: str = "", bounds: Iterable[float] = (0.0,)) -> str:
-    """`+4.1 points (+1.2 to +7.0)`; no sides of `bounds` are changed by rounding."""
+    """Write `+4.1 points (+1.2 to +7.0)`, without rounding across any of `bounds`."""
     if not effect.values:
         return "not recorded"
     numbers = [factor * x for x in (effect.estimate, effect.low, effect.high) if x is not None]
@@ -60,7 +60,7 @@ def signed(effect: Effect, factor: float = 1.0, unit: str = "", bounds: Iterable
 
 
 def expected_words(test: ClaimTest) -> str:
-    """What was written down before the runs: `at least +2 points`."""
+    """Write what a test expects: `at least +2 points`."""
     factor, unit = unit_of(test.statistic)
     size = f"{factor * test.by:g} {unit}".rstrip() + (" per arm" if test.over else "")
     if test.expect == "same":
@@ -71,13 +71,13 @@ def expected_words(test: ClaimTest) -> str:
 
 
 def comparison(test: ClaimTest) -> str:
-    """What is compared, as Markdown: a statistic, and arms."""
+    """Write what a test compares, as Markdown: a statistic, and arms."""
     arms = f"trend over {', '.join(test.over)}" if test.over else f" {MINUS} ".join(test.arms)
     return f"`{test.statistic}`, {arms}"
 
 
 def p_words(p: float) -> str:
-    """A p value on its own side of the level: `= 0.012`, `< 0.001`."""
+    """Write a p value without rounding across the level: `= 0.012`, `< 0.001`."""
     if p < 0.001:
         return "< 0.001"
     places = max(2, 1 - math.floor(math.log10(p)))  # two figures
@@ -96,7 +96,7 @@ def duration(seconds: float) -> str:
 
 
 def decimals(numbers: list[float], bounds: list[float]) -> int:
-    """As many as show two figures of half the interval, and more where a number would change sides of a bound."""
+    """Decimals to show: two figures of half the interval, and more where rounding would cross a bound."""
     half = (numbers[-1] - numbers[1]) / 2 if len(numbers) == 3 else 0.0
     width = half if half > 1e-9 * abs(numbers[0]) else abs(numbers[0]) or 1.0  # seeds that all agree have no interval
     return _kept(numbers, bounds, min(MOST, max(0, 1 - math.floor(math.log10(width)))))
@@ -110,5 +110,5 @@ def _kept(numbers: list[float], bounds: list[float], places: int) -> int:
 
 
 def _side(x: float, bound: float) -> int:
-    """Where a number lies; what differs from a bound by no more than rounding errors of a sum lies on it."""
+    """Side of a bound: 1 above, -1 below, 0 on it but for the rounding errors of a sum."""
     return 0 if math.isclose(x, bound, rel_tol=1e-9, abs_tol=1e-9) else 1 if x > bound else -1

@@ -66,7 +66,7 @@ class StudyError(ValueError):
 
 
 def among(word: str, known: Collection[str], what: str = "there are") -> str:
-    """What may have been meant: the nearest of the known names, or all of them."""
+    """Suggest the nearest of the known names, or list all of them."""
     return nearest(word, known) or f"; {what} {', '.join(known) or 'none'}"
 
 
@@ -93,7 +93,7 @@ def text(record: dict[str, Any], names: Iterable[str], where: str) -> None:
 
 
 def texts(record: dict[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """A list of texts; none where it is left out."""
+    """Read a list of texts; empty where it is left out."""
     found = record.get(name, [])
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise StudyError(f'{where}: {name} is {found!r}; it must be a list of texts: {name} = ["..."]')
@@ -106,7 +106,7 @@ def one_of(record: dict[str, Any], name: str, known: Collection[str], where: str
 
 
 def tables(record: dict[str, Any], name: str, where: str, above: str = "") -> list[dict[str, Any]]:
-    """One or more tables; `above` names the list that each of them belongs to."""
+    """Read one or more tables; `above` names the list that each of them belongs to."""
     found = record.get(name)
     if not isinstance(found, list) or not found or not all(isinstance(table, dict) for table in found):
         raise StudyError(f"{where}: there is no table of {name}; write [[{above}{name}]] and its keys below it")
@@ -140,7 +140,7 @@ class Claim:
 
 
 def read_claims(data: dict[str, Any], study: str, arms: Collection[str], where: str) -> tuple[Claim, ...]:
-    """The claims of a study's parsed file, in its order; none where it makes none."""
+    """Read the claims of a study's parsed file, in its order."""
     claims: list[Claim] = []
     for place, record in enumerate(tables(data, "claims", where) if "claims" in data else [], 1):
         claim = _claim(record, study, arms, f"{where}: claim {record.get('number', f'at place {place}')}")
@@ -196,7 +196,7 @@ def _test(record: dict[str, Any], where: str) -> ClaimTest:
 
 @dataclass(frozen=True)
 class Scale:
-    """What the arms of every study share."""
+    """A size of runs: the settings that the arms of every study share."""
 
     name: str
     about: str
@@ -230,7 +230,7 @@ def find_scale(name: str) -> Scale:
 
 
 def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where: str) -> Arm:
-    """The arm that a table describes; `shared` are the settings that it begins with."""
+    """Read the arm that a table describes; `shared` are the settings that it begins with."""
     only(record, ("name", "label", "set", "stages", "ramp", "after", "at"), where)
     here = {**record, **at_scale(record, scale, ("label", "set", "stages", "ramp"), where)}
     text(here, ["name", *(name for name in ("label", "after") if name in here)], where)
@@ -246,7 +246,7 @@ def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where:
 
 
 def at_scale(record: dict[str, Any], scale: Scale, known: Collection[str], where: str) -> dict[str, Any]:
-    """What a table says instead at this scale."""
+    """Read the values that a table gives for this scale."""
     parts: Any = record.get("at", {})
     if not isinstance(parts, dict) or not all(isinstance(part, dict) for part in parts.values()):
         raise StudyError(f"{where}: at is {parts!r}; write a table for a scale: [at.nano], [arms.at.nano]")
@@ -257,7 +257,7 @@ def at_scale(record: dict[str, Any], scale: Scale, known: Collection[str], where
 
 
 def configured(settings: Sequence[str], where: str) -> Config:
-    """The configuration that settings make; what they may not touch, or cannot be, is refused."""
+    """Load the configuration of an arm; refuse settings that are not an arm's, and values that cannot be."""
     for name in (setting.partition("=")[0] for setting in settings):
         if name in TAKEN:
             raise StudyError(f"{where}: {name} is not an arm's to set: {TAKEN[name]}; leave it out")
@@ -279,12 +279,12 @@ def _stages(stages: Any, config: Config, where: str) -> list[dict[str, Any]]:
 
 
 def _ramp(end: Any, config: Config, where: str) -> list[dict[str, Any]]:
-    """A stage for each step but the first: a continuous change can be had in small ones only."""
+    """Make a stage for each step but the first: a continuous change of temperature, in small steps."""
     if end is None:
         return []
     start, steps = config.grpo.temperature, config.train.steps
     if not isinstance(end, int | float) or isinstance(start, str):
-        raise StudyError(f"{where}: a ramp from grpo.temperature={start} to {end!r} is none; give a number for each")
+        raise StudyError(f"{where}: a ramp goes from grpo.temperature={start} to {end!r}; give a number for each")
     each = (end - start) / max(steps - 1, 1)
     return [{"at_step": step, "temperature": round(start + each * (step - 1), 4)} for step in range(2, steps + 1)]
 
@@ -302,7 +302,7 @@ class Study:
 
 
 def find_study(name: str) -> Path:
-    """The file of one of the package's studies, or of one's own."""
+    """Find the file of a study: one of the package's by name, or one of your own by path."""
     if name in ORDER:
         return FOLDER / f"{name}.toml"
     if name.endswith(".toml"):
@@ -311,7 +311,7 @@ def find_study(name: str) -> Path:
 
 
 def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Study:
-    """What a file says at a scale. `extra` are settings of all arms, over which what the file itself sets wins."""
+    """Read a study at a scale. `extra`: settings of all arms; what the file itself sets wins over them."""
     path = Path(path)
     data, where = read_toml(path), str(path)
     only(data, ("title", "figure", "about", "shared", "measurements", "at", "arms", "claims"), where)
@@ -329,6 +329,19 @@ def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Stu
     claims = read_claims(data, path.stem, list(arms), where)
     title, about = data.get("title", path.stem), data.get("about", "")
     return Study(path.stem, title, figure, about, tuple(arms.values()), claims, measurements, path)
+
+
+def choose_studies(names: Sequence[str], scale_name: str, extra: Sequence[str] = ()) -> tuple[Scale, list[Study]]:
+    """Read the studies that are named (`all`: the package's own) at a scale. `extra`: settings for all of them."""
+    names = [each for name in names for each in (ORDER if name == "all" else (name,))]
+    if not names:
+        raise StudyError(f"name a study: {', '.join(ORDER)}, all of them by `all`, or a file of your own")
+    scale = find_scale(scale_name)
+    configured(extra, "on the command line")
+    given = {setting.partition("=")[0] for setting in extra}
+    if missing := [need for need in scale.needs if need not in given]:
+        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {missing[0]}=FILE")
+    return scale, [load_study(find_study(name), scale, extra) for name in dict.fromkeys(names)]
 
 
 def _arms(data: dict[str, Any], scale: Scale, shared: Sequence[str], path: str) -> dict[str, Arm]:

@@ -45,7 +45,7 @@ Program = tuple[str, str]  # the problem's id, the code
 
 
 def varied(problem: Problem) -> Problem:
-    """The problem with its answers in another format, or as it is."""
+    """Rewrite the expected answers of a problem in another format, if it is one of those chosen."""
     if random.Random(f"varied {problem.id}").random() >= SHARE:
         return problem
     gives = operations()[problem.lineage[-1]].gives
@@ -71,7 +71,7 @@ def write_varied(path: Path, count: int) -> None:
 
 
 def judge_runs(runs: Iterable[Path], varied_file: Path, results: Path) -> Iterator[str]:
-    """Judge programs of each run into results/RUN.json; the name of a run is given as soon as its file is there."""
+    """Judge programs of each run into results/RUN.json; yield the name of a run as soon as its file is written."""
     results.mkdir(parents=True, exist_ok=True)
     varied = {problem.id: problem for problem in read_problems(varied_file) if isinstance(problem, Problem)}
     originals = {problem.id: problem for problem in problems("train", len(varied))}
@@ -83,7 +83,7 @@ def judge_runs(runs: Iterable[Path], varied_file: Path, results: Path) -> Iterat
 
 
 def drawn(run: Path) -> list[Program]:
-    """Programs among the rollouts of all steps; always the same ones of a run."""
+    """Draw programs among the rollouts of all steps; the draw depends on the name of the run only."""
     rows = [row for step in steps(run) for row in read_rollouts(run, step) if row["code"]]
     rows = random.Random(f"judging {run.name}").sample(rows, min(PROGRAMS, len(rows)))
     return [(row["problem"], row["code"]) for row in rows]
@@ -96,7 +96,7 @@ def verdicts(
     strict: Judge,
     lenient: Judge,
 ) -> list[dict[str, str]]:
-    """For each program the verdict of every policy, and the truth. The same program is judged once."""
+    """Judge each program under every policy, and by the original answers. The same program is judged once."""
     asked = {
         (name, code): (
             strict.submit(varied[name], code=code),
@@ -116,7 +116,7 @@ def _named(strict: Verdict, lenient: Verdict, original: Verdict) -> dict[str, st
 
 
 def mistakes(verdicts: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """The record of a run."""
+    """Count the mistakes of each policy: the record of a run."""
     known = [each for each in verdicts if each["truth"] != FAULT]
     right = [each for each in known if each["truth"] == ACCEPTED]
     wrong = [each for each in known if each["truth"] != ACCEPTED]

@@ -36,7 +36,7 @@ def side_by_side(
     ended: Callable[[Command, int, float], Sequence[Command] | None],
     ready: Callable[[Command], bool] = lambda _: True,
 ) -> list[Command]:
-    """Run the jobs in order, `together` at a time; those that are not ready let others go first. As each one ends,
+    """Run the commands in order, `together` at a time; one that is not ready lets others go first. As each one ends,
     `ended(job, exit status, seconds)` is called, and what it returns is run after the others.
 
     Returns the jobs that were stopped or never begun. Each has one thread, unless OMP_NUM_THREADS says otherwise: what
@@ -65,7 +65,7 @@ def side_by_side(
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """SIGTERM ends us in order, and so does SIGINT, which a shell's `&` would have us and the jobs ignore."""
+    """Stop in order at SIGTERM and SIGINT, which processes that a shell started with `&` would ignore."""
     handlers = {signal.SIGTERM: lambda *_: sys.exit(143), signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:

@@ -26,7 +26,7 @@ AXIS = "standard deviations between seeds; to the right: as claimed"
 
 
 def scale_record(decided: Decided) -> dict[str, Any]:
-    """Everything about a scale, ready for JSON."""
+    """Collect everything about a scale, ready for JSON."""
     scale = decided.runs
     return record(
         {
@@ -71,7 +71,7 @@ def _claim_record(decided: Decided, key: Key) -> dict[str, Any]:
 
 
 def record(value: Any) -> Any:
-    """Dataclasses as tables, keys as text, what is not finite as null."""
+    """Convert a value for JSON: dataclasses to tables, keys to text, numbers that are not finite to null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = dataclasses.asdict(value)
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ def record(value: Any) -> Any:
 
 
 def draw_all(scales: Sequence[Decided], folder: Path) -> dict[tuple[str, str], list[str]]:
-    """(scale, study) -> its figures, relative to the page beside the folder, without suffix; study "": the effects."""
+    """Draw every figure: {(scale, study): paths relative to the page, without suffix}; study "": the effects."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[tuple[str, str], list[str]] = {}
@@ -99,7 +99,7 @@ def draw_all(scales: Sequence[Decided], folder: Path) -> dict[tuple[str, str], l
 
 
 def in_pages(study: StudyRuns) -> list[list[ArmRuns]]:
-    """All arms in one figure, if it can tell them apart.
+    """Share the arms out over figures: all in one, if it can tell them apart.
 
     If not, arms that train as an earlier one does, and are only tested in another way, are left out; what still are too
     many is drawn in several figures of about the same size.
@@ -113,7 +113,7 @@ def in_pages(study: StudyRuns) -> list[list[ArmRuns]]:
 
 
 def _training(arm: ArmRuns) -> dict[str, Any] | None:
-    """The settings that its training depends on, in the first of its runs; nothing is known of an arm without any."""
+    """The settings that training depends on, from the arm's first run; None for an arm without runs."""
     if not arm.runs:
         return None
     config = next(iter(arm.runs.values())).config
@@ -126,14 +126,14 @@ def curves_of(arm: ArmRuns) -> ArmCurves:
 
 
 def _without_ramp(metrics: Metrics) -> Metrics:
-    """A temperature that changes at each step would cut a curve into stages of one point, each with its line."""
+    """Drop a temperature that changes at each step: it would cut a curve into stages of one point."""
     if len(stages(metrics)) <= 1 + len(metrics) // 2:
         return metrics
     return [{name: value for name, value in line.items() if name != "temperature"} for line in metrics]
 
 
 def write_report(out: str | Path, to: str | Path | None = None, figures: bool = True) -> tuple[list[Decided], Path]:
-    """Decide, draw and write. `to` is a page elsewhere than out/report.md; its figures lie beside it in a folder.
+    """Decide the claims, draw the figures, write the page to `to` or out/report.md. Figures lie in a folder beside it.
 
     Returns what was decided at each scale, and where the page is.
     """
@@ -149,3 +149,16 @@ def write_report(out: str | Path, to: str | Path | None = None, figures: bool = 
     found = {"scales": {each.name: scale_record(each) for each in scales}}
     write_whole(out / "report.json", json.dumps(found, indent=1).encode() + b"\n")
     return scales, path
+
+
+def read_verdicts(out: str | Path, scale: str) -> dict[Key, str]:
+    """Read the verdicts of a scale from out/report.json: {(study, number): verdict}; empty before the first report."""
+    path = Path(out) / "report.json"
+    try:
+        found = json.loads(path.read_bytes())["scales"].get(scale, {}).get("claims", [])
+        return {(claim["study"], claim["number"]): claim["verdict"] for claim in found}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = f"write it again: microcoder study report {path.parent}"
+        raise StudyError(f"cannot read {path}: {error}; {remedy}") from None

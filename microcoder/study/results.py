@@ -91,13 +91,13 @@ class ScaleRuns:
         return {run.name: run for arm in arms for run in arm.runs.values()}
 
     def values(self, study: str, arm: str, statistic: str) -> dict[int, float]:
-        """A number for each seed; none where the arm was not run."""
+        """Compute a statistic for each seed of an arm; empty where it was not run."""
         found = self.studies[study].arms.get(arm) if study in self.studies else None
         return found.values(statistic) if found else {}
 
 
 def gather(out: str | Path) -> list[ScaleRuns]:
-    """Every scale in the folder, by name. A folder without any finished run is refused."""
+    """Read every scale in the folder, by name. A folder without any finished run is refused."""
     out = Path(out)
     if not out.is_dir():
         raise StudyError(f"there is no folder {out}; name the one that `microcoder study run --out` wrote into")
@@ -116,7 +116,7 @@ def gather(out: str | Path) -> list[ScaleRuns]:
 def gather_scale(folder: Path) -> ScaleRuns:
     plan: dict[str, dict[str, dict[int, str]]] = {}  # study -> arm -> seed -> run
     for key, run in _json(folder / "plan.json").items():
-        study, arm, seed = key.split("/")  # as running.py wrote it
+        study, arm, seed = key.split("/")  # as launch.py wrote it
         plan.setdefault(study, {}).setdefault(arm, {})[int(seed)] = run
     names = sorted({run for arms in plan.values() for seeds in arms.values() for run in seeds.values()})
     finished = {name: run for name in names if (run := _finished(folder, name))}
@@ -128,7 +128,7 @@ def gather_scale(folder: Path) -> ScaleRuns:
 
 
 def in_order(studies: Iterable[str]) -> list[str]:
-    """The paper's in its order, then others by name."""
+    """Sort studies: the paper's in its order, then others by name."""
     return sorted(studies, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
 
@@ -202,7 +202,7 @@ def adjust(ps: Sequence[float]) -> list[float]:
 
 
 def deciding_test(decision: ClaimDecision) -> tuple[ClaimTest, Effect]:
-    """Of a claim that was run."""
+    """The test that decided a claim, with its effect; the claim was run."""
     if decision.verdict == CONTRADICTED:
         return min(decision.tests, key=lambda each: p_values(*each)[1])
     return max(decision.tests, key=lambda each: p_values(*each)[0])
@@ -213,7 +213,7 @@ def arm_row(arm: ArmRuns) -> dict[str, Effect]:
 
 
 def forest_rows(decided: Decided) -> list[dict[str, Any]]:
-    """The effect behind each verdict in standard deviations between seeds; positive is what was claimed.
+    """List the effect behind each verdict, in standard deviations between seeds; positive is what was claimed.
 
     Studies without any run are left out.
     """
