@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from microcoder.data.difficulty.evaluation import Evaluation, evaluate, majority
+from benchmarks.data.labels import Evaluation, evaluate, majority
 from microcoder.data.difficulty.features import NAMES, Features, features, solution_features
 from microcoder.data.difficulty.predictor import ORDER, Predictor, labelled, train
 from microcoder.data.record import Record

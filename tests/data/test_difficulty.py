@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from microcoder.data.difficulty.evaluation import evaluate, majority
 from microcoder.data.difficulty.features import NAMES, features, solution_features
 from microcoder.data.difficulty.predictor import (
     SETTINGS,
@@ -289,16 +288,6 @@ def test_without_scikit_learn_training_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     with pytest.raises(DataError, match=r"pip install 'microcoder\[data\]'"):
         train(*zip(*labelled(corpus()), strict=True))
-
-
-def test_an_evaluation_counts_as_by_hand():
-    truth, guess = ["easy"] * 4 + ["hard"] * 6, ["easy"] * 3 + ["hard"] * 5 + ["easy"] * 2
-    found = evaluate(truth, guess, ("easy", "hard"))
-    assert found.confusion.tolist() == [[3, 1], [2, 4]]
-    assert found.accuracy == 0.7
-    assert found.macro_f1 == pytest.approx((6 / 9 + 8 / 11) / 2)
-    assert found.interval == pytest.approx((0.3968, 0.8922), abs=1e-4)  # Wilson's, of 7 in 10
-    assert majority(truth) == "hard"
 
 
 # rubric

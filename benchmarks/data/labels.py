@@ -1,4 +1,4 @@
-"""How good labels are that were predicted: confusion table, accuracy with its interval, macro-F1."""
+"""Quality of predicted labels: confusion table, accuracy with its interval, macro-F1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...stats import wilson
+from microcoder.stats import wilson
 
 
 @dataclass(frozen=True)
@@ -56,5 +56,5 @@ def evaluate(truth: Sequence[str], predicted: Sequence[str], labels: Sequence[st
 
 
 def majority(labels: Sequence[str]) -> str:
-    """The label that is guessed by whoever looks at no problem at all; of equals, the first."""
+    """The most frequent label; of equals, the first."""
     return Counter(labels).most_common(1)[0][0]
