@@ -61,8 +61,7 @@ def _end(dataset: Dataset) -> None:
         echo(f"  the drops   microcoder data show {out} --dropped {reason}")
     if not kept:
         raise SystemExit(1)
-    echo(f"  to train    microcoder train paper data.train={dataset.paths['problems']}")
-    echo("              paper trains Qwen3-4B on a large GPU; --dry-run shows what it needs, microcoder ls others")
+    echo(f"  to train    microcoder train one-gpu data.train={dataset.paths['problems']}")
     if not dataset.scored and any(row["step"] == "filter/4-difficulty" for row in dataset.report):
         echo("  no scores   too few problems have a difficulty label; difficulty.predictor=FILE would score them")
 

@@ -1,6 +1,6 @@
 """A data set: build it as data.toml says, open one that was built, and read what was kept or dropped.
 
-    out/dataset/problems.parquet   ours: `microcoder train paper data.train=out/dataset/problems.parquet`
+    out/dataset/problems.parquet   ours: `microcoder train one-gpu data.train=out/dataset/problems.parquet`
     out/dataset/trl.parquet        prompt (a conversation), id, problem (JSON)
     out/dataset/verl.parquet       data_source, prompt, ability, reward_model, extra_info
     out/dataset/README.md          a card: counts, sources, licences, how it was made
@@ -187,7 +187,7 @@ class Silent:
 def _read_config(path: Path) -> None:
     """Raise DataError unless there is such a file of TOML."""
     about = f"A data file is TOML that names the sources of problems, at least:\n{EXAMPLE}\n"
-    about += "All settings with their meaning: microcoder data config > data.toml; examples: docs/data.md"
+    about += "To begin with all settings and their meaning: microcoder data config > data.toml"
     try:
         tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

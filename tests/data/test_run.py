@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
+import microcoder as mc
 from microcoder.cli import cli
+from microcoder.config import load, load_as
+from microcoder.config.layers import shipped
+from microcoder.data import steps
+from microcoder.data.dataset import Dataset
 from microcoder.data.endpoint import Endpoint
+from microcoder.data.parts import write_json, write_part
 from microcoder.data.process import language
+from microcoder.data.record import DataError, Dropped, Record
+from microcoder.data.report import EXAMPLES, page
+from microcoder.data.settings import Pipeline
 from microcoder.files import read_problems, write_problems
 from microcoder.schema import Problem, Test
 from microcoder.starter import problems as starter
@@ -235,3 +246,188 @@ def test_what_somebody_else_has_in_the_output_folder_is_neither_removed_nor_writ
     (tmp_path / "process/1-clean/notes.txt").unlink()
     assert run("run", folder / "data.toml", f"output.folder={tmp_path}", "verify.mutants=0").exit_code == 0
     assert (tmp_path / "filter/mine/notes.txt").read_text() == "mine"
+
+
+# the library: what the command prints can be had as values
+
+
+def test_build_dataset_gives_problems_drops_with_reasons_a_report_and_paths(made):
+    folder, _ = made
+    dataset = mc.build_dataset(folder / "data.toml")
+    assert sorted(problem.id for problem in dataset.problems) == ["own/0", "own/1", "own/2"] and len(dataset) == 3
+    reasons = {drop.problem.id: (drop.reason, drop.step) for drop in dataset.dropped}
+    assert reasons["own/3"] == ("duplicate", "filter/2-duplicates")
+    assert reasons["own/4"] == ("reference_fails", "verify/1-run") and "own/0" in dataset.dropped[-2].detail
+    assert dataset.report[0]["step"] == "collect/1-read" and dataset.report[0]["dropped"] == {"unreadable_row": 1}
+    assert dataset.report[-1]["kept"] == 3 and dataset.reasons.total() == len(dataset.dropped) == 4
+    assert set(dataset.paths) == {"problems", "trl", "verl", "card", "report"} and dataset.finished
+    assert [problem.id for problem in read_problems(dataset.paths["problems"])] == ["own/0", "own/1", "own/2"]
+
+
+def test_build_dataset_takes_settings_as_names_and_values_and_can_stop_early(made, tmp_path):
+    folder, _ = made
+    changes = {"output.folder": str(tmp_path / "out"), "filter.licences": ["MIT"]}
+    dataset = mc.build_dataset(folder / "data.toml", "verify.mutants=0", only="filter", **changes)
+    assert [problem.id for problem in dataset.problems] == ["own/1", "own/3"]
+    assert not dataset.finished and dataset.paths == {}
+    with pytest.raises(DataError, match="the stages are collect, process, filter, verify"):
+        mc.build_dataset(folder / "data.toml", only="filters")
+
+
+def test_a_folder_without_a_finished_step_is_no_dataset(tmp_path):
+    with pytest.raises(DataError, match="microcoder data run"):
+        Dataset(tmp_path)
+
+
+# settings that cannot work: refused before any step
+
+
+@pytest.fixture
+def unlabelled(tmp_path):
+    """A file of settings for problems without labels."""
+    problems = [replace(problem, difficulty="") for problem in starter("train", 30)]
+    write_problems(tmp_path / "problems.jsonl", problems)
+    (tmp_path / "data.toml").write_text(f"""
+        [[collect.sources]]
+        path = "{tmp_path / "problems.jsonl"}"
+        [difficulty]
+        target = {{easy = 0.2, medium = 0.4, hard = 0.4}}
+        [output]
+        folder = "{tmp_path / "out"}"
+        workers = 1
+        """)
+    return tmp_path
+
+
+def test_a_target_without_labels_is_refused_before_any_step_and_the_message_says_what_to_do(unlabelled):
+    result = run("run", unlabelled / "data.toml")
+    assert result.exit_code == 2 and "difficulty.target needs difficulty scores" in result.output
+    for way in ("Found: none at all", "difficulty.predictor=", "difficulty.by=endpoint", "remove difficulty.target"):
+        assert way in result.output
+    assert not (unlabelled / "out").exists()
+
+
+def test_without_a_target_the_run_goes_on_and_says_that_nothing_is_scored(unlabelled):
+    text = (unlabelled / "data.toml").read_text()
+    (unlabelled / "data.toml").write_text(text.replace("target = ", "# "))
+    result = run("run", unlabelled / "data.toml", "verify.mutants=0")
+    assert result.exit_code == 0 and "too few problems have a difficulty label" in result.output
+
+
+def test_labels_do_not_matter_to_stages_before_the_filter(unlabelled):
+    result = run("run", unlabelled / "data.toml", "--only", "collect")
+    assert result.exit_code == 0 and "collect is done" in result.output
+
+
+def test_a_few_of_many_labels_are_found_without_reading_on(unlabelled, monkeypatch):
+    write_problems(unlabelled / "problems.jsonl", starter("train", 150))
+    taken = []
+    real = steps.read
+    monkeypatch.setattr(steps, "read", lambda *words: (taken.append(one) or one for one in real(*words)))
+    steps.check(load_as(Pipeline, unlabelled / "data.toml"))
+    assert 30 <= len(taken) < 150
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("difficulty.predictor=gone.json", "cannot read the predictor gone.json"),
+        ("filter.evaluation=[{path='gone.jsonl'}]", "no file or folder gone.jsonl"),
+    ],
+)
+def test_a_file_that_is_not_there_is_missed_before_any_step(unlabelled, setting, said):
+    result = run("run", unlabelled / "data.toml", setting)
+    assert result.exit_code == 2 and said in result.output and not (unlabelled / "out").exists()
+
+
+def test_an_endpoint_scores_problems_without_labels(unlabelled):
+    settings = load_as(Pipeline, unlabelled / "data.toml", ["difficulty.by=endpoint", "endpoint.base_url=http://x"])
+    steps.check(settings)
+    (difficulty,) = [step for step in steps.steps_for(settings, unlabelled) if step.name == "4-difficulty"]
+    assert not difficulty.options["needed"]
+
+
+# what the command says
+
+
+@pytest.mark.parametrize("text", [None, "[[collect.sources"])
+def test_a_data_file_that_cannot_be_read_is_explained_by_an_example(tmp_path, text):
+    if text is not None:
+        (tmp_path / "data.toml").write_text(text)
+    result = run("run", tmp_path / "data.toml")
+    assert result.exit_code == 2 and '[[collect.sources]]\npath = "mbpp.jsonl"' in result.output
+    assert "microcoder data config" in result.output and "microcoder config" not in result.output
+
+
+def test_the_command_to_train_with_fits_the_problems(made):
+    folder, _ = made
+    said = run("run", folder / "data.toml").output
+    command = next(line for line in said.splitlines() if "microcoder train" in line)
+    name, setting = command.partition("microcoder train ")[2].split()
+    config = load(shipped()[name], [setting])
+    assert config.model.name not in ("nano", "smollm2-135m") and config.data.test != "starter"
+    assert config.train.max_response_tokens >= 1024
+    assert len(list(read_problems(config.data.train))) == 3
+
+
+# the report
+
+
+def page_of(tmp_path, *sources, **settings):
+    blocks = "\n".join(f"[[collect.sources]]\n{source}" for source in sources)
+    (tmp_path / "data.toml").write_text(f'{blocks}\n[output]\nfolder = "{tmp_path / "out"}"\nworkers = 1')
+    mc.build_dataset(tmp_path / "data.toml", **{"difficulty.by": "none", "verify.mutants": 0, **settings})
+    text = (tmp_path / "out/report.html").read_text()
+    rows = re.findall(r"<tr><td>(.*?)</td></tr>", text)
+    return text, [row.split("</td><td>") for row in rows]
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    """Two files of MBPP's layout, the second with a line that cannot be read."""
+    for name, numbers in {"old.jsonl": range(1, 9), "new.jsonl": range(20, 26)}.items():
+        with open(tmp_path / name, "w") as file:
+            for n in numbers:
+                code = f"def times(a, b):\n    c = a * b\n    return c + {n}"
+                task = {"task_id": n, "text": f"Write a function to multiply two numbers and add {n}.", "code": code}
+                calls = [f"assert times({a}, {n}) == {a * n + n}" for a in (2, 3, 5)]
+                file.write(json.dumps({**task, "test_list": calls}) + "\n")
+    with open(tmp_path / "new.jsonl", "a") as file:
+        file.write("no JSON\n")
+    return tmp_path
+
+
+def test_two_files_of_one_layout_have_a_row_each_in_the_report(two_files):
+    sources = [f'path = "{two_files / name}.jsonl"' for name in ("old", "new")]
+    _, rows = page_of(two_files, *sources, **{"filter.similarity": 1.0})
+    seen = {row[0]: row[1] for row in rows if len(row) == 5}  # source, seen, kept, share, dropped
+    assert seen == {"mbpp (old.jsonl)": "8", "mbpp (new.jsonl)": "7"}  # the line that cannot be read among them
+
+
+def test_two_files_that_were_given_one_name_stay_together_in_the_report(two_files):
+    sources = [f'path = "{two_files / name}.jsonl"\nname = "ours"' for name in ("old", "new")]
+    _, rows = page_of(two_files, *sources, **{"filter.similarity": 1.0})
+    assert {row[0]: row[1] for row in rows if len(row) == 5} == {"ours": "15"}
+
+
+def test_problems_outside_of_ids_are_no_drops(two_files):
+    text, rows = page_of(two_files, f'path = "{two_files / "old.jsonl"}"\nids = "3-5"', **{"filter.similarity": 1.0})
+    dataset = Dataset(two_files / "out")
+    assert "of 3 problems are kept" in text and "Another 5 are outside of `ids`" in text
+    assert "outside_ids" not in text and dataset.report[0]["seen"] == 3 and not dataset.reasons["outside_ids"]
+    assert ["mbpp", "3"] in [row[:2] for row in rows]
+    shown = run("show", two_files / "out", "--dropped", "outside_ids", "-n", "9")
+    assert shown.exit_code == 0 and shown.output.count("dropped by collect/1-read") == 5
+
+
+def test_examples_of_drops_are_a_sample_that_is_always_the_same(tmp_path):
+    def drop(numbers):
+        folder = tmp_path / f"{numbers[0]}/process/1-clean"
+        losses = [(Record(Problem(f"made/{n}", statement="Add.")), Dropped("bad", f"number {n}")) for n in numbers]
+        write_part(folder, "00-00000", losses[:50])
+        write_part(folder, "00-00001", losses[50:])
+        write_json(folder / "done.json", {"kept": 0, "dropped": {"bad": len(losses)}, "seconds": 1.0})
+        return [int(n) for n in re.findall(r"<code>made/(\d+)</code>", page(tmp_path / str(numbers[0])))]
+
+    forward, backward = drop(list(range(100))), drop(list(range(99, -1, -1)))
+    assert forward == backward and len(forward) == EXAMPLES and forward != list(range(EXAMPLES))
