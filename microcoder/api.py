@@ -7,6 +7,7 @@ Each function takes plain values and paths, prints nothing, and imports what it 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .files import read_problems
@@ -15,6 +16,7 @@ from .schema import Problem
 if TYPE_CHECKING:
     from .data.dataset import Dataset
     from .data.pipeline import Progress
+    from .evaluation.folder import Scores
 
 
 def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
@@ -54,3 +56,54 @@ def build_dataset(
 
     named = [f"{name}={toml_value(value)}" for name, value in settings.items()]
     return build(config, [*changes, *named], only=only, limit=limit, ray=ray, progress=progress)
+
+
+def evaluate(
+    model: str | os.PathLike[str] = "",
+    suite: str = "starter",
+    *changes: str,
+    samples: int | None = None,
+    temperature: float | None = None,
+    limit: int | Sequence[int] = (),
+    seed: int = 0,
+    judge: Mapping[str, Any] | None = None,
+    completions: str | os.PathLike[str] = "",
+    output: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    **options: Any,
+) -> Scores:
+    """Score a model, or a file of completions, on a suite, as `microcoder eval` does. Called again, it goes on.
+
+        scores = mc.evaluate("runs/demo", suite="starter", samples=4)
+        scores.accuracy         # the mean over problems
+        scores.interval         # its 95% interval over problems
+        scores.by_difficulty    # {label or band: accuracy, low, high, problems}
+        scores.samples          # a row for each completion, with its verdict
+        print(scores)           # all tables
+
+    model         nano, a hub id, a folder, or a run such as runs/demo
+    suite         livecodebench, humaneval, mbpp, starter, or a file of problems
+    changes       settings of judge and rollout as on the command line, such as "rollout.batch=64"
+    samples       completions for each problem; what is not given is the suite's own, mostly 4
+    limit         tokens in a response; several limits cost as much as the largest
+    judge         settings of the judge as names and values, such as {"workers": 4, "time_limit_s": 2}
+    completions   score this file instead of a model
+    output        the folder; else runs/demo/bench/SUITE for a run, bench/MODEL/SUITE for others
+    fresh         start the folder over instead of going on with it
+    options       as in the command: data, release, start, end, platforms, difficulties, first, unchecked; server,
+                  key_env, concurrency; missing; and `note`, a function that is told what is going on
+
+    Raise EvaluationError, ConfigError or JudgeError where it cannot be done as asked; the message says what to change.
+    """
+    from .config import toml_value
+    from .evaluation.harness import evaluate
+
+    model, completions = os.fspath(model), os.fspath(completions)
+    if model and not options.get("server"):
+        from .training.training import quiet
+
+        quiet()
+    settings = [*(f"judge.{name}={toml_value(value)}" for name, value in (judge or {}).items()), *changes]
+    limits = sorted({limit} if isinstance(limit, int) else set(limit))
+    options |= {"samples": samples, "temperature": temperature, "limits": limits, "seed": seed, "settings": settings}
+    return evaluate(model, suite, completions=completions, output=output, fresh=fresh, **options)

@@ -15,7 +15,7 @@ import math
 import operator
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ POLICIES = ("exact", "robust", "paper")
 LANGUAGES = {"python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp"}
 
 LABELS = ("easy", "medium", "hard")  # of difficulty, where a problem has one of the usual
+FEW = 10  # different whole numbers that are a band each
 ACCEPTED = "accepted"
 VERDICTS = (
     ACCEPTED,
@@ -320,17 +321,16 @@ def bands(problems: Iterable[Problem]) -> list[str]:
     """The difficulty under which each problem is counted: its label; else a band of its score; "" without either.
 
     Where the scores without a label are a few whole numbers, each is a band ("3"); else bands are fifths of what the
-    scores span, with round edges: "0.2-0.4" for scores from 0 to 1, "1000-2000" for ratings.
+    scores span, with round edges: "0.2-0.4" for scores from 0 to 1, "1000-2000" for ratings. Labels that are more than
+    ten different numbers, such as ratings, are put into bands in the same way.
     """
     problems = list(problems)
-    scores = {p.difficulty_score for p in problems if not p.difficulty and p.difficulty_score is not None}
-    whole = len(scores) <= 10 and all(score == int(score) for score in scores)
-    width = 0.2
-    most = max(map(abs, scores), default=0.0)
-    if most > 1:
-        power = 10.0 ** math.floor(math.log10(most / 5))
-        width = next(power * step for step in (1, 2, 5, 10) if power * step * 5 >= most)
-    return [p.difficulty or _band(p.difficulty_score, whole, width) for p in problems]
+    labels = {p.difficulty for p in problems if re.fullmatch(r"-?\d{1,9}(\.\d+)?", p.difficulty)}
+    ratings = {label: float(label) for label in labels} if len(labels) > FEW else {}
+    own = [p.difficulty_score for p in problems if not p.difficulty]
+    scores = [score if score is not None and math.isfinite(score) else None for score in own]
+    banded, rated = _banded(scores), dict(zip(ratings, _banded(ratings.values()), strict=True))
+    return [rated.get(p.difficulty, p.difficulty) or next(banded) for p in problems]
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -347,15 +347,24 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=place)
 
 
-def _band(score: float | None, whole: bool, width: float) -> str:
-    if score is None:
-        return ""
-    if whole:
-        return f"{score:g}"
-    step = math.floor(round(score / width, 9))
-    if width == 0.2 and step == 5:  # 1 is the end of the last band, not a band of its own
-        step = 4
-    return f"{round(step * width, 9):g}-{round((step + 1) * width, 9):g}"
+def _banded(scores: Iterable[float | None]) -> Iterator[str]:
+    """The band of each score, one after the other; "" for None."""
+    scores = list(scores)
+    known = {score for score in scores if score is not None}
+    whole = len(known) <= FEW and all(score == int(score) for score in known)
+    width = 0.2
+    most = max(map(abs, known), default=0.0)
+    if most > 1:
+        power = 10.0 ** math.floor(math.log10(most / 5))
+        width = next(power * step for step in (1, 2, 5, 10) if power * step * 5 >= most)
+    for score in scores:
+        if score is None or whole:
+            yield "" if score is None else f"{score:g}"
+            continue
+        step = math.floor(round(score / width, 9))
+        if width == 0.2 and step == 5:  # 1 is the end of the last band, not a band of its own
+            step = 4
+        yield f"{round(step * width, 9):g}-{round((step + 1) * width, 9):g}"
 
 
 def _known(cls: Any, record: dict[str, Any], where: str) -> None:

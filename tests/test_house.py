@@ -13,7 +13,7 @@ import microcoder
 
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
-    {"files", "web", "stats", "prompts"},
+    {"files", "layout", "web", "stats", "prompts"},
     {"config", "runs", "advise", "models", "starter", "verdict_log"},
     {"judge", "grpo"},
     {"sampling"},
@@ -27,6 +27,7 @@ FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
 NARROWER = {  # folder: (the only parts it may import, the only packages outside the standard library)
     "schema": (set(), set()),
     "files": ({"schema"}, {"pyarrow"}),
+    "layout": (set(), set()),
     "web": (set(), set()),
     "stats": (set(), {"numpy"}),
     "judge": ({"schema", "judge"}, {"numpy", "ray"}),
@@ -44,13 +45,13 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "sampling": ({"sampling"}, {"torch", "transformers", "triton"}),
     "evaluation": (
         {
-            "schema", "files", "stats", "prompts", "config", "models", "runs", "verdict_log", "judge",
+            "schema", "files", "layout", "stats", "prompts", "config", "models", "runs", "verdict_log", "judge",
             "grpo", "sampling", "evaluation", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),
     "study": (
-        {"schema", "files", "stats", "config", "runs", "starter", "judge", "evaluation.layout", "study"},
+        {"schema", "files", "stats", "config", "runs", "starter", "judge", "layout", "study"},
         {"numpy", "matplotlib", "PIL"},
     ),
     "view": (

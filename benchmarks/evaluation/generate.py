@@ -17,11 +17,10 @@ import time
 from pathlib import Path
 
 from microcoder.config import load
-from microcoder.evaluation.asking import conditions
-from microcoder.evaluation.folder import Folder
+from microcoder.evaluation.catalog import load_suite
+from microcoder.evaluation.folder import ResultFolder, conditions
+from microcoder.evaluation.harness import run
 from microcoder.evaluation.local import LocalModel
-from microcoder.evaluation.running import run
-from microcoder.evaluation.suites import load_suite
 from microcoder.prompts import messages
 from microcoder.sampling import Sampling, encode
 
@@ -55,14 +54,14 @@ def main() -> int:
         return tokens, time.monotonic() - started
 
     def kept() -> tuple[int, float]:
-        with tempfile.TemporaryDirectory() as folder, Folder(folder, ask) as place:
+        with tempfile.TemporaryDirectory() as folder, ResultFolder(folder, ask) as place:
             started = time.monotonic()
             for sample in model.samples(ask, suite.problems, []):
                 place.add(sample)
             return _tokens(place), time.monotonic() - started
 
     def judged() -> tuple[int, float]:
-        with tempfile.TemporaryDirectory() as folder, Folder(folder, ask) as place:
+        with tempfile.TemporaryDirectory() as folder, ResultFolder(folder, ask) as place:
             took = run(suite, place, lambda known: model.samples(ask, suite.problems, known), judge)["took"]
             return _tokens(place), took["writing_s"]
 
@@ -82,5 +81,5 @@ def main() -> int:
     return 0
 
 
-def _tokens(folder: Folder) -> int:
+def _tokens(folder: ResultFolder) -> int:
     return sum(sample.tokens or 0 for sample in folder.samples.values())

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from microcoder.evaluation.suites import load_suite
+from microcoder.evaluation.catalog import load_suite
 from microcoder.schema import Problem
 
 WRONG = """

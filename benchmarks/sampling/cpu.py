@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from microcoder.config import load
-from microcoder.evaluation.layout import Table, aligned, counted
+from microcoder.layout import Table, aligned, counted
 from microcoder.models import resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling

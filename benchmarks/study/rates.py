@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.study.draws import rates
-from microcoder.evaluation.layout import Table, aligned, percent
+from microcoder.layout import Table, aligned, percent
 from microcoder.study.results import gather_scale
 
 STUDY = Path(__file__).with_name("study_rates.toml")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from microcoder.evaluation.layout import Table, aligned, percent
+from microcoder.layout import Table, aligned, percent
 from microcoder.study.decisions import SUPPORTED, UNDECIDED, ClaimDecision, decide
 from microcoder.study.plan import Claim, ClaimTest
 

@@ -22,7 +22,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "calibrate": ("calibrate", "Choose a sampling temperature by diversity: T(D)."),
     "judge": ("judge", "Judge programs against the tests of their problems."),
     "serve": ("serve", "Judge programs for others, over HTTP."),
-    "bench": ("bench", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),
+    "eval": ("eval", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),
     "data": ("data", "Make a training set: collect, process, filter, verify."),
     "study": ("study", "Run the paper's claims as controlled studies."),
     "view": ("view", "Look at runs in the browser: curves, rollouts, comparisons."),
@@ -34,6 +34,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "config": ("config", "Print the settings as a TOML file."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
 }
+OLD_NAMES = {"bench": "eval"}  # they go on working, and are not listed
 
 
 class Lazy(click.Group):
@@ -43,6 +44,7 @@ class Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = OLD_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         return importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}").command
@@ -54,7 +56,7 @@ class Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if args[0] not in {**COMMANDS, **OLD_NAMES} and not args[0].startswith("-") and not ctx.resilient_parsing:
             from ..schema import nearest
 
             hint = nearest(args[0], COMMANDS) or "; `microcoder --help` lists them"

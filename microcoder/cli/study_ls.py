@@ -51,7 +51,7 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
 
 
 def _table(scale: Scale, studies: list[Study], runs: int) -> str:
-    from ..evaluation.layout import Table, aligned
+    from ..layout import Table, aligned
 
     rows: list[tuple[str, ...]] = [
         (study.name, study.title, str(len(study.arms)), str(len(study.arms) * scale.seeds), _numbers(study))

@@ -46,7 +46,7 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
 
 def _table(decided: Decided) -> str:
     """How many claims of each study have which verdict."""
-    from ..evaluation.layout import Table, aligned
+    from ..layout import Table, aligned
     from ..study.decisions import VERDICTS
 
     counts = Counter((study, decision.verdict) for (study, _), decision in decided.decisions.items())

@@ -1,4 +1,4 @@
-"""Samples of a model on this machine, through `rollout`.
+"""A model on this machine, sampled by `microcoder.sampling`.
 
 1. Problems are sampled in chunks of a fixed number, each with a seed of its own. After a kill the chunk that was under
    way is sampled again, whole and alike, and what is there already is passed over: nothing is lost, nothing repeated.
@@ -20,8 +20,8 @@ from ..models.weights import end_tokens, load, load_tokenizer
 from ..prompts import messages
 from ..sampling import Completion, GraphSampler, NotCapturable, Sampler, Sampling, encode, sampler_for
 from ..schema import Problem
-from .asking import Ask, fingerprint
-from .records import BenchError, Sample
+from .folder import Ask, fingerprint
+from .suite import EvaluationError, Sample
 
 CPU_BATCH = 64  # responses at once, where nobody asks for more: 512 of a real model would take all the memory
 BATCHES = 4
@@ -29,7 +29,7 @@ Chunk = tuple[int, list[int], int]  # (its number, which problems, the limit)
 
 
 class LocalModel:
-    """A model that is loaded once, for as many benches as are wanted."""
+    """A model that is loaded once, for as many evaluations as are wanted."""
 
     def __init__(self, name: str, settings: RolloutConfig, note: Callable[[str], None]) -> None:
         if "batch" not in settings.model_fields_set and not torch.cuda.is_available():
@@ -39,13 +39,13 @@ class LocalModel:
             self.tokenizer = load_tokenizer(self.source)
             self.sampler, self.context = _sampler(self.source, self.tokenizer, settings, note)
         except (ModelError, NotCapturable, OSError, ValueError) as error:
-            raise BenchError(f"{name} cannot be used: {error}") from None
+            raise EvaluationError(f"{name} cannot be used: {error}") from None
         self.note, self.batch = note, settings.batch
         known = {GraphSampler: "graph", Sampler: "transformers"}
         self.engine = known.get(type(self.sampler), "vllm")
 
     def ask(self, common: dict[str, Any]) -> Ask:
-        """What is asked of this model; `common` are the fields that it does not know of itself."""
+        """Settle what is asked of this model; `common` are the fields that it does not know of itself."""
         parts = filter(None, (self.source.path, self.source.adapter))
         weights = "+".join(fingerprint(part) for part in parts)
         # on a GPU a chunk is a few batches, since slots stand empty only at its end
@@ -54,7 +54,7 @@ class LocalModel:
         return Ask(model=self.source.name, weights=weights, source=self.engine, chunk=chunk, **common).check()
 
     def samples(self, ask: Ask, problems: Sequence[Problem], known: Sequence[str]) -> Iterator[Sample]:
-        """What is not known yet, as each one is finished."""
+        """Yield the samples that are not known yet, as each one is finished."""
         prompts = [encode(self.tokenizer, messages(problem, ask.style)) for problem in problems]
         there = set(known)
         for number, chosen, limit in self._chunks(ask, prompts):
@@ -72,7 +72,10 @@ class LocalModel:
                     yield self._sample(ids[completion.prompt], completion, ask.limits)
 
     def _chunks(self, ask: Ask, prompts: Sequence[Sequence[int]]) -> Iterator[Chunk]:
-        """First those with room for the largest limit; the others one by one. Depends on nothing but what is asked."""
+        """Divide the problems into chunks: first those with room for the largest limit, then the others one by one.
+
+        This depends on nothing but what is asked.
+        """
         most = max(ask.limits)
         room = [min(most, self.context - len(prompt)) if self.context else most for prompt in prompts]
         wide = [n for n, left in enumerate(room) if left == most]
@@ -100,18 +103,18 @@ class LocalModel:
         return text
 
     def _cut(self, ids: list[int], text: str) -> int:
-        """Characters of the text that these first tokens hold; half a character at their end does not count."""
+        """Count the characters of the text that these first tokens hold, without half a character at their end."""
         start = self._text(ids)
         return next((n for n, pair in enumerate(zip(start, text, strict=False)) if pair[0] != pair[1]), len(start))
 
 
 def _sampler(source: ModelSource, tokenizer: Any, settings: RolloutConfig, note: Callable[[str], None]) -> Any:
-    """(the sampler, how many tokens the model can look at: 0 if it does not say)."""
+    """Return (the sampler, how many tokens the model can look at: 0 if it does not say)."""
     if settings.engine == "vllm":
         from ..sampling.vllm import VllmSampler
 
         if source.adapter:
-            raise BenchError(f"{source.name} is an adapter, which vLLM cannot be given here; use rollout.engine=auto")
+            raise EvaluationError(f"{source.name} is an adapter, which vLLM is not given here; use rollout.engine=auto")
         share = {"memory": settings.memory} if "memory" in settings.model_fields_set else {}  # else what vLLM takes
         vllm = VllmSampler(source.path, [tokenizer.eos_token_id], **share)
         return vllm, vllm.context

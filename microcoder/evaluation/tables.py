@@ -1,8 +1,9 @@
-"""The scores of a bench for people: text for the terminal, Markdown to keep, LaTeX for a paper.
+"""Scores and comparisons for people: text for the terminal, Markdown to keep, LaTeX for a paper.
 
 `result` is what scores.json holds. Read here: "model", "suite", "problems", "tries", "temperature" and "seed", of which
 any may be missing, and "scores", made by `score.py`. Text and Markdown show the same tables, but the terminal lists
-only the first few answers that the policies disagree on. LaTeX is Table 1 of the paper; it needs the package booktabs.
+only the first few answers that the policies disagree on. LaTeX is Table 1 of the paper, with the intervals on a line
+below; it needs the package booktabs.
 """
 
 from __future__ import annotations
@@ -11,54 +12,75 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .layout import WIDTH, Table, aligned, counted, for_latex, for_markdown, known, percent, piped, plain
+from ..layout import (
+    WIDTH,
+    Table,
+    aligned,
+    counted,
+    for_latex,
+    for_markdown,
+    in_latex,
+    known,
+    percent,
+    piped,
+    plain,
+    tabular,
+)
 from .score import POLICIES
 
 Result = Mapping[str, Any]
-SHOWN = 10  # answers in the terminal
+SHOWN = 10  # answers, or problems of each kind, in the terminal
+ABREAST = 5  # difficulties beside each other
+TABLE_1 = 16  # columns of numbers, at most; with more, platforms are below each other
 NAMES = {"atcoder": "AtCoder", "leetcode": "LeetCode", "codeforces": "Codeforces", "all": "All"}
 
 
 def text(result: Result) -> str:
-    parts = [textwrap.fill(plain(_head_line(result)), WIDTH), *map(aligned, _tables(result))]
+    parts = [textwrap.fill(plain(headline(result)), WIDTH), *map(aligned, _tables(result))]
     parts += [aligned(cases, SHOWN, ": see report.md") for cases in _disagreements(result["scores"])]
     return "\n\n".join([*parts, *(textwrap.fill(note, WIDTH) for note in _notes(result["scores"]))]) + "\n"
 
 
 def markdown(result: Result) -> str:
     tables = (*_tables(result), *_disagreements(result["scores"]))
-    return "\n\n".join([f"# {for_markdown(_head_line(result))}", *map(piped, tables), *_notes(result["scores"])]) + "\n"
+    return "\n\n".join([f"# {for_markdown(headline(result))}", *map(piped, tables), *_notes(result["scores"])]) + "\n"
 
 
 def latex(result: Result) -> str:
-    """A row for each limit and policy; a group of columns for each platform, in it a column for each difficulty."""
+    """Write a row for each limit and policy; a group of columns for each platform, in it one for each difficulty."""
     rows = list(_rows(result["scores"]))
+    caption = rf"{for_latex(headline(result))}. Accuracy in \%, with its 95\% interval."
     groups: Result = rows[0][2]["table"] if rows else {"all": {"all": {}}}
-    platforms = [for_latex(NAMES.get(name, name)) for name in groups]
-    levels = [name.capitalize() for name in groups["all"]]
+    levels = list(groups["all"])
     wide, columns = len(levels), len(levels) * len(groups)
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{for_latex(_head_line(result))}. Accuracy in \%.}}",
-        rf"\begin{{tabular}}{{rl{'r' * columns}}}",
-        r"\toprule",
+    if columns > TABLE_1:
+        names = ("Limit", "Policy", "Platform", *map(str.capitalize, levels))
+        return tabular(Table("", names, _platform_rows(result["scores"], levels), words=3), caption)
+    platforms = [for_latex(NAMES.get(name, name)) for name in groups]
+    head = [
         " & ".join(["", "", *(rf"\multicolumn{{{wide}}}{{c}}{{{name}}}" for name in platforms)]) + r" \\",
         " ".join(rf"\cmidrule(lr){{{start}-{start + wide - 1}}}" for start in range(3, 3 + columns, wide)),
-        " & ".join(["Limit", "Policy", *levels * len(groups)]) + r" \\",
-        r"\midrule",
+        " & ".join(["Limit", "Policy", *[for_latex(name.capitalize()) for name in levels] * len(groups)]) + r" \\",
     ]
+    lines = []
     for limit, policy, of in rows:
-        cells = [percent(cell["accuracy"]) for row in of["table"].values() for cell in row.values()]
-        lines.append(" & ".join([limit, policy, *cells]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+        cells = [cell for row in of["table"].values() for cell in row.values()]
+        lines.append(" & ".join([limit, policy, *(percent(cell["accuracy"]) for cell in cells)]) + r" \\")
+        spans = [rf"{{\scriptsize {span}}}" if (span := _span(cell, 0, "--")) else "" for cell in cells]
+        if any(spans):
+            lines.append(" & ".join(["", "", *spans]) + r" \\")
+    return in_latex("rl" + "r" * columns, head, lines, caption)
 
 
-def _head_line(result: Result) -> str:
-    """Who was tested on what, and how."""
+def headline(result: Result) -> str:
+    """Say who was tested on what, and how. Problems without a judged answer are not counted as tested."""
     problems, tries = result.get("problems"), result.get("tries")
+    scored = max((of["problems"] for _, _, of in _rows(result["scores"])), default=problems)
+    number = "" if problems is None else counted(problems, "problem")
+    if problems is not None and scored < problems:
+        number = f"{scored:,} of {number}"
     facts = [
-        "" if problems is None else counted(problems, "problem") + ("" if tries is None else f" × {_tries(tries)}"),
+        number + ("" if problems is None or tries is None else f" × {_tries(tries)}"),
         known("temperature {:g}", result.get("temperature"), ""),
         known("seed {}", result.get("seed"), ""),
     ]
@@ -91,22 +113,33 @@ def _overview(scores: Result) -> Table:
     for limit, at in scores.items():
         shares = (known("{:.1%}", at[name]) for name in ("truncated_share", "no_code_share"))
         lengths = (known("{:,.0f}", length) for length in (at["length"], at["robust"]["length_right"]))
-        accuracies = (_cell(at[policy]) for policy in POLICIES)
+        accuracies = (cell_text(at[policy]) for policy in POLICIES)
         rows.append((_limit(limit), *accuracies, *shares, *lengths, known("{:.3f}", at["diversity"])))
     return Table("Accuracy (95% interval over problems), and what the answers are like", head, rows)
 
 
 def _by_platform(scores: Result) -> Iterator[Table]:
-    """Table 1 of the paper, a platform a line."""
+    """Lay out Table 1 of the paper, a platform a line; a few difficulties at a time."""
     first: Result = next((of["table"] for _, _, of in _rows(scores)), {"all": {"all": {}}})
     levels = list(first["all"])
     if len(first) == len(levels) == 1:
         return
-    rows = [("", "problems", name, [f"{cell['problems']:,}" for cell in row.values()]) for name, row in first.items()]
-    for limit, policy, of in _rows(scores):
-        rows += [(limit, policy, name, [_cell(cell, 0) for cell in row.values()]) for name, row in of["table"].items()]
-    lines = [(*start, NAMES.get(name, name), *cells) for *start, name, cells in rows]
-    yield Table("By platform and difficulty, %", ("limit", "policy", "platform", *levels), _once(lines, 2), words=3)
+    for start in range(0, len(levels), ABREAST):
+        some = levels[start : start + ABREAST]
+        counts = [("", "problems", NAMES.get(p, p), *(f"{row[level]['problems']:,}" for level in some))
+                  for p, row in first.items()]  # fmt: skip
+        head = ("limit", "policy", "platform", *some)
+        title = "By platform and difficulty, %" + ", continued" * (start > 0)
+        yield Table(title, head, _once(counts, 2) + _platform_rows(scores, some), words=3)
+
+
+def _platform_rows(scores: Result, levels: Sequence[str]) -> list[tuple[str, ...]]:
+    rows = [
+        (limit, policy, NAMES.get(name, name), *(cell_text(row[level], 0) for level in levels))
+        for limit, policy, of in _rows(scores)
+        for name, row in of["table"].items()
+    ]
+    return _once(rows, 2)
 
 
 def _by_month(scores: Result) -> Iterator[Table]:
@@ -114,7 +147,7 @@ def _by_month(scores: Result) -> Iterator[Table]:
     for limit, at in scores.items():
         exact, robust = (at[policy]["months"] for policy in POLICIES)
         for month, cell in robust.items():
-            rows.append((_limit(limit), month, f"{cell['problems']:,}", _cell(exact[month]), _cell(cell)))
+            rows.append((_limit(limit), month, f"{cell['problems']:,}", cell_text(exact[month]), cell_text(cell)))
     if len({month for _, month, *_ in rows}) > 1:
         yield Table("By month, %", ("limit", "month", "problems", *POLICIES), _once(rows, 1), words=2)
 
@@ -151,21 +184,72 @@ def _notes(scores: Result) -> Iterator[str]:
 
 
 def _rows(scores: Result) -> Iterator[tuple[str, str, Any]]:
-    """(name of the limit, policy, what was scored under both)."""
+    """Yield (name of the limit, policy, what was scored under both)."""
     return ((_limit(limit), policy, at[policy]) for limit, at in scores.items() for policy in POLICIES)
 
 
-def _cell(cell: Result, digits: int = 1) -> str:
-    """With its interval; where all problems scored the same, resampling them says nothing."""
+def cell_text(cell: Result, digits: int = 1) -> str:
+    """Write an accuracy with its interval."""
+    span = _span(cell, digits, "-")
+    return percent(cell["accuracy"]) + (f" ({span})" if span else "")
+
+
+def _span(cell: Result, digits: int, dash: str) -> str:
+    """Write the interval; nothing where all problems scored the same, since resampling them says nothing then."""
     low, high = cell["low"], cell["high"]
-    interval = f" ({percent(low, digits)}-{percent(high, digits)})" if low is not None and low < high else ""
-    return percent(cell["accuracy"]) + interval
+    return f"{percent(low, digits)}{dash}{percent(high, digits)}" if low is not None and low < high else ""
 
 
 def _once(rows: Sequence[tuple[str, ...]], columns: int) -> list[tuple[str, ...]]:
-    """The same first columns as in the row before are left blank."""
+    """Blank the first columns where they are the same as in the row before."""
     shown: list[tuple[str, ...]] = []
     for n, row in enumerate(rows):
         same = n > 0 and row[:columns] == rows[n - 1][:columns]
         shown.append(("",) * columns + row[columns:] if same else row)
     return shown
+
+
+# ---- two evaluations
+
+
+def comparison_text(result: Result, names: tuple[str, str]) -> str:
+    """Write a comparison for the terminal. `names` are those of the two sides."""
+    tables = [aligned(table, SHOWN) for table in _moved(result)]
+    return "\n\n".join([*map(plain, _sentences(result, names)), *tables]) + "\n"
+
+
+def comparison_markdown(result: Result, names: tuple[str, str]) -> str:
+    title = f"# {for_markdown(names[0])} and {for_markdown(names[1])}"
+    return "\n\n".join([title, *map(for_markdown, _sentences(result, names)), *map(piped, _moved(result))]) + "\n"
+
+
+def comparison_latex(result: Result, names: tuple[str, str]) -> str:
+    """Write both accuracies, the difference with its interval, p, and how many problems were won and lost."""
+    before, after = names
+    difference, low, high = (f"{100 * result[name]:+.1f}" for name in ("difference", "low", "high"))
+    p = f"{result['p']:.3f}" if result["p"] >= 0.001 else "< 0.001"
+    head = ("Problems", before, after, "Difference (95% interval)", "p", "Better", "Worse", "Same")
+    counts = (f"{n:,}" for n in (len(result["won"]), len(result["lost"]), result["equal"]))
+    row = (f"{result['problems']:,}", percent(result["before"]), percent(result["after"]))
+    table = Table("", head, [(*row, f"{difference} ({low} to {high})", p, *counts)], words=0)
+    facts = f"{before} and {after}, problem by problem"
+    return tabular(table, rf"{for_latex(facts)}. Accuracy in \%, difference in points.")
+
+
+def _sentences(result: Result, names: tuple[str, str]) -> Iterator[str]:
+    before, after = names
+    scores = f"{before} {percent(result['before'])}%, {after} {percent(result['after'])}%"
+    yield f"{scores}, on the {result['problems']:,} problems that both have:"
+    yield f"{result['verdict']}."
+    won, lost = len(result["won"]), len(result["lost"])
+    yield f"With {after}: {counted(won, 'problem')} better, {lost:,} worse, {result['equal']:,} the same."
+    for key, name in (("only_before", before), ("only_after", after)):
+        if result[key]:
+            yield f"Left out: {counted(len(result[key]), 'problem')} that only {name} has."
+
+
+def _moved(result: Result) -> Iterator[Table]:
+    for title, key in (("Better", "won"), ("Worse", "lost")):
+        if result[key]:
+            rows = [(each["id"], percent(each["before"]), percent(each["after"])) for each in result[key]]
+            yield Table(f"{title}, % of tries", ("problem", "before", "after"), rows)

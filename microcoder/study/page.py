@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.layout import for_markdown
+from ..layout import for_markdown
 from .asked import CHOICE, NOTHING, by_diversity, mask_rows, policy_rows
 from .decisions import CONTRADICTED, LEVEL, NOT_RUN, SUPPORTED, VERDICTS, ClaimDecision
 from .effects import Effect

@@ -92,9 +92,9 @@ def test_values_are_whole_words_where_bash_does_not_cut(tmp_path):
         ("microcoder calibrate d", {"demo"}, {"nano"}),
         ("microcoder config ", {"demo", "my.toml"}, {"notes.txt"}),
         ("microcoder cp ", {"demo", "smollm2"}, {"my.toml"}),
-        ("microcoder bench ", {"nano", "smollm2-135m", "runs/"}, {"demo"}),
+        ("microcoder eval ", {"nano", "smollm2-135m", "runs/"}, {"demo"}),
         (
-            "microcoder bench nano --suite ",
+            "microcoder eval nano --suite ",
             {"livecodebench", "humaneval", "mbpp", "starter", "problems.parquet"},
             set(),
         ),

@@ -8,8 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from microcoder.evaluation.compare import compare, comparison_markdown, comparison_text, sign_flip_p
-from microcoder.evaluation.records import BenchError
+from microcoder.evaluation.score import compare, sign_flip_p
+from microcoder.evaluation.suite import EvaluationError
+from microcoder.evaluation.tables import comparison_markdown, comparison_text
 
 BEFORE = {"a": [0, 0], "b": [0, 1], "c": [1, 1, 1], "d": [1], "x": [1]}
 AFTER = {"d": [0, 1], "a": [1, 1], "b": [1, 1, 1, 1], "c": [1], "y": [0], "z": [0]}
@@ -103,7 +104,7 @@ def test_the_verdict_is_one_honest_sentence():
 
 @pytest.mark.parametrize("after", [{}, {"a": [1]}, {"a": [1], "b": []}, {"p": [1], "q": [1]}])
 def test_benches_that_share_less_than_two_judged_problems_are_refused(after):
-    with pytest.raises(BenchError, match="same suite"):
+    with pytest.raises(EvaluationError, match="same suite"):
         compare(BEFORE, after)
 
 

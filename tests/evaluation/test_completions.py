@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from microcoder.evaluation.completions import read_completions
-from microcoder.evaluation.records import BenchError, Problems, Sample, Suite
+from microcoder.evaluation.suite import EvaluationError, Problems, Sample, Suite
 from microcoder.schema import Problem
 
 
@@ -102,7 +102,7 @@ def test_an_id_may_be_short_or_in_other_letters(tmp_path, of, name, ident):
 
 @pytest.mark.parametrize(("of", "name"), [(suite("a/1", "b/1"), "1"), (MBPP, "HumanEval/11"), (MBPP, "111")])
 def test_an_id_that_could_mean_two_problems_or_none_is_refused(tmp_path, of, name):
-    with pytest.raises(BenchError, match=r"mine\.jsonl:1: .* is none of the 2 problems of mine"):
+    with pytest.raises(EvaluationError, match=r"mine\.jsonl:1: .* is none of the 2 problems of mine"):
         read_completions(lines(tmp_path, {"task_id": name, "completion": "x"}), of, missing="skip")
 
 
@@ -118,7 +118,8 @@ def test_tries_are_numbered_in_the_order_of_the_file_and_may_differ_in_number(tm
 def test_problems_without_completions_are_refused_counted_as_wrong_or_left_out(tmp_path):
     rows = [{"problem_id": "12", "completion": text} for text in ("a", "b")]
     path = lines(tmp_path, *rows)
-    with pytest.raises(BenchError, match=r"nothing for 1 of 2 problems \(mbpp/11\).*--missing wrong.*--missing skip"):
+    words = r"nothing for 1 of 2 problems \(mbpp/11\).*--missing wrong.*--missing skip"
+    with pytest.raises(EvaluationError, match=words):
         read_completions(path, MBPP)
     there = [("mbpp/12#0", "a", False), ("mbpp/12#1", "b", False)]
     assert found(read_completions(path, MBPP, missing="skip")) == there
@@ -143,14 +144,14 @@ GOOD = {"problem_id": "11", "completion": "x"}
     ],
 )
 def test_a_line_that_cannot_be_used_is_refused_with_its_place(tmp_path, row, words):
-    with pytest.raises(BenchError, match=words):
+    with pytest.raises(EvaluationError, match=words):
         read_completions(lines(tmp_path, GOOD, row), MBPP, missing="skip")
 
 
 def test_one_try_twice_is_refused(tmp_path):
     one = {"problem_id": "11", "completion": "x", "id": 0}
     assert len(read_completions(lines(tmp_path, one, {**one, "problem_id": "12"}), MBPP)) == 2
-    with pytest.raises(BenchError, match=r"mine\.jsonl:3: id 0 is in mine\.jsonl:1 already"):
+    with pytest.raises(EvaluationError, match=r"mine\.jsonl:3: id 0 is in mine\.jsonl:1 already"):
         read_completions(lines(tmp_path, one, {**one, "problem_id": "12"}, one), MBPP)
 
 
@@ -170,10 +171,10 @@ def test_a_file_without_completions_is_refused(tmp_path, monkeypatch, name, text
     monkeypatch.chdir(tmp_path)
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(BenchError, match=words):
+    with pytest.raises(EvaluationError, match=words):
         read_completions(name, MBPP)
 
 
 def test_a_word_for_missing_that_does_not_exist_gets_the_nearest(tmp_path):
-    with pytest.raises(BenchError, match=r"refuse, wrong, skip; did you mean 'skip'"):
+    with pytest.raises(EvaluationError, match=r"refuse, wrong, skip; did you mean 'skip'"):
         read_completions(lines(tmp_path, GOOD), MBPP, missing="skipp")

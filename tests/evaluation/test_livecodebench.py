@@ -10,12 +10,9 @@ import pytest
 from livecodebench_files import change, cut, cut_between_lines, make_hostile, write_release
 
 from microcoder import Judge, Solution
-from microcoder.evaluation.finding import hub_file
-from microcoder.evaluation.livecodebench import problem as parse
-from microcoder.evaluation.livecodebench import release_files
-from microcoder.evaluation.records import BenchError
-from microcoder.evaluation.stored import StoredProblems, read_lines
-from microcoder.evaluation.suites import load_suite
+from microcoder.evaluation.catalog import hub_file, load_suite, release_files
+from microcoder.evaluation.catalog import livecodebench_problem as parse
+from microcoder.evaluation.suite import EvaluationError, StoredProblems, read_lines
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +31,7 @@ def lcb(files, **options):
 
 
 def refused(words, name="livecodebench", **options):
-    with pytest.raises(BenchError, match=words):
+    with pytest.raises(EvaluationError, match=words):
         load_suite(name, **options)
 
 
@@ -123,7 +120,7 @@ def test_platforms_difficulties_and_the_first_so_many_narrow_it_further(everythi
         ({"start": "2030-01-01"}, "none of 175 problems fits from 2030-01-01; .*atcoder 112.*dates 2025-01-"),
         ({"platforms": ["AtCoder"]}, "--platform AtCoder: .*did you mean 'atcoder'.*leetcode 63"),
         ({"platforms": ["codeforces"]}, "--platform codeforces: no problem has it"),
-        ({"difficulties": ["expert"]}, "--difficulty expert: .*hard 80, medium 52, easy 43"),
+        ({"difficulties": ["expert"]}, "--difficulty expert: .*easy 43, medium 52, hard 80"),
         ({"first": 0}, "--first 0 leaves no problem"),
     ],
 )
@@ -226,10 +223,10 @@ def test_threads_that_ask_at_the_same_time_get_the_same_problems(few):
 def test_a_file_that_changes_under_a_bench_is_refused(few):
     problems = lcb(few, unchecked=True).problems
     change(few.paths[0], 1, question_content="Other.")
-    with pytest.raises(BenchError, match=r"test6\.jsonl:1 is not what it was when the bench began"):
+    with pytest.raises(EvaluationError, match=r"test6\.jsonl:1 has changed since the evaluation began"):
         problems.whole(0)
     few.paths[0].unlink()
-    with pytest.raises(BenchError, match=r"cannot read .* again"):
+    with pytest.raises(EvaluationError, match=r"cannot read .* again"):
         problems.whole(1)
 
 

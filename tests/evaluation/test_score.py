@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from microcoder.evaluation.records import BenchError, Mark, Sample
 from microcoder.evaluation.score import outcomes, pass_at_k, score
+from microcoder.evaluation.suite import EvaluationError, Mark, Sample
 from microcoder.schema import Problem
 
 RIGHT, WRONG, FAULT = "accepted", "wrong_answer", "internal_error"
@@ -92,10 +92,25 @@ def test_table_1_has_the_platforms_of_livecodebench_in_order_and_all_of_them_las
 
 
 def test_a_suite_without_platforms_difficulties_and_dates_has_only_all():
-    found = score(marks({"a": "+"}), [Problem(id="a", difficulty="1700")])["100"]["robust"]
+    found = score(marks({"a": "+"}), [Problem(id="a")])["100"]["robust"]
     assert list(found["table"]) == ["all"]
     assert list(found["table"]["all"]) == ["all"]
     assert found["months"] == {}
+
+
+def test_every_problem_is_in_one_row_and_one_column_of_table_1():
+    levels = [0.05, 0.31, 0.97, None, "easy", "1700"]
+    problems = [
+        Problem(str(n), difficulty=level) if isinstance(level, str) else Problem(str(n), difficulty_score=level)
+        for n, level in enumerate(levels)
+    ]
+    problems[0].platform, problems[4].platform = "kattis", "leetcode"
+    table = score(marks({str(n): "+" for n in range(6)}), problems)["100"]["robust"]["table"]
+    assert {p: row["all"]["problems"] for p, row in table.items()} == {"leetcode": 1, "kattis": 1, "none": 4, "all": 6}
+    columns = {level: cell["problems"] for level, cell in table["all"].items()}
+    assert columns == {"easy": 1, "0-0.2": 1, "0.2-0.4": 1, "0.8-1": 1, "1700": 1, "none": 1, "all": 6}
+    assert list(columns) == ["easy", "0-0.2", "0.2-0.4", "0.8-1", "1700", "none", "all"]
+    assert table["none"]["none"]["problems"] == 1
 
 
 def test_months_are_those_of_the_dates():
@@ -158,7 +173,7 @@ def test_answers_that_one_policy_alone_accepts_are_listed_with_what_the_other_sa
 
 
 def test_marks_of_problems_that_the_suite_lacks_are_refused():
-    with pytest.raises(BenchError, match=r"'z'.*new folder"):
+    with pytest.raises(EvaluationError, match=r"'z'.*new folder"):
         score(marks({"a": "+", "z": "+"}), PROBLEMS)
 
 
@@ -169,5 +184,5 @@ def test_scores_are_the_same_each_time_and_json_gives_them_back():
 
 
 def test_scoring_a_file_of_completions_loads_no_torch():
-    program = "import sys, microcoder.evaluation.score, microcoder.evaluation.compare; print('torch' in sys.modules)"
+    program = "import sys, microcoder.evaluation.harness; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from microcoder.evaluation.layout import Table, aligned, for_latex, for_markdown, piped
-from microcoder.evaluation.records import BenchError, Mark, Sample
 from microcoder.evaluation.score import score
+from microcoder.evaluation.suite import EvaluationError, Mark, Sample
 from microcoder.evaluation.tables import latex, markdown, text
+from microcoder.layout import Table, aligned, for_latex, for_markdown, piped
 from microcoder.schema import Problem
 
 RIGHT, WRONG = "accepted", "wrong_answer"
@@ -171,6 +171,41 @@ def test_latex_is_table_1_with_a_group_of_columns_for_each_platform():
     assert r"\caption{org/my\_model on livecodebench v6: 2 problems $\times$ 2 tries" in latex(RESULT)
 
 
+def spread(platforms, levels):
+    """A result with four problems in each cell, of which every second is right."""
+    problems = [
+        Problem(f"{p}{level}{n}", platform=p, difficulty=level) for p in platforms for level in levels for n in range(4)
+    ]
+    marks = [Mark(p.id, 0, 100, *[RIGHT if n % 2 else WRONG] * 2) for n, p in enumerate(problems)]
+    return {"problems": len(problems), "tries": 1, "scores": score(marks, problems)}
+
+
+def test_latex_has_the_interval_of_every_accuracy_on_a_line_below():
+    lines = latex(spread(["atcoder"], ["easy", "hard"])).splitlines()
+    at = lines.index(r"100 & exact & 50.0 & 50.0 & 50.0 & 50.0 & 50.0 & 50.0 \\")
+    spans = re.findall(r"\{\\scriptsize (\d+)--(\d+)\}", lines[at + 1])
+    assert len(spans) == 6 and all(int(low) < 50 < int(high) for low, high in spans)
+    assert r"Accuracy in \%, with its 95\% interval." in lines[2]
+
+
+def test_many_platforms_and_difficulties_stand_below_each_other_and_no_line_is_cut():
+    levels = [f"level{n}" for n in range(7)]
+    result = spread(["atcoder", "kattis", "spoj"], levels)
+    assert r"\begin{tabular}{lllrrrrrrrr}" in latex(result)
+    assert re.search(r" & kattis & 50.0 \(\d+-\d+\) & ", latex(result))
+    for form in (text, markdown):
+        shown = form(result)
+        assert "By platform and difficulty, %, continued" in shown
+        assert [name for name in levels if shown.count(name) != 1] == []
+    assert max(map(len, text(result).splitlines())) <= 100
+
+
+def test_the_headline_counts_the_problems_that_were_scored():
+    for form, words in ((text, "2 of 3 problems"), (markdown, "2 of 3 problems"), (latex, "2 of 3 problems")):
+        assert words in form({**RESULT, "problems": 3})
+        assert words not in form(RESULT) and "2 problems" in form(RESULT)
+
+
 def test_latex_escapes_whatever_a_name_may_hold():
     assert for_latex("a_b & 100% #1 {x} \\n ~ ^ $") == (
         r"a\_b \& 100\% \#1 \{x\} \textbackslash{}n \textasciitilde{} \textasciicircum{} \$"
@@ -196,7 +231,7 @@ ROWS = [
 
 
 def test_the_figure_names_its_models_and_temperatures_and_is_the_same_each_time(tmp_path):
-    from microcoder.evaluation.temperature_plot import plot_temperatures
+    from microcoder.evaluation.temperatures import plot_temperatures
 
     for name in ("a.svg", "b.svg"):
         plot_temperatures(ROWS, tmp_path / name, "livecodebench v6")
@@ -208,7 +243,7 @@ def test_the_figure_names_its_models_and_temperatures_and_is_the_same_each_time(
 
 
 def test_a_figure_of_one_temperature_without_diversity_says_what_is_missing(tmp_path):
-    from microcoder.evaluation.temperature_plot import plot_temperatures
+    from microcoder.evaluation.temperatures import plot_temperatures
 
     plot_temperatures([{"model": "a", "temperature": 0, "accuracy": 0.0}], tmp_path / "a.svg", "")
     assert (tmp_path / "a.svg").read_text().count("not recorded") == 1
@@ -216,7 +251,7 @@ def test_a_figure_of_one_temperature_without_diversity_says_what_is_missing(tmp_
 
 @pytest.mark.parametrize(("rows", "name", "words"), [(ROWS, "a.pdf", ".png or .svg"), ([], "a.png", "nothing to plot")])
 def test_a_figure_that_cannot_be_drawn_says_why(tmp_path, rows, name, words):
-    from microcoder.evaluation.temperature_plot import plot_temperatures
+    from microcoder.evaluation.temperatures import plot_temperatures
 
-    with pytest.raises(BenchError, match=words):
+    with pytest.raises(EvaluationError, match=words):
         plot_temperatures(rows, tmp_path / name, "")

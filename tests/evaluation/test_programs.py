@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from microcoder.evaluation.answers import code_of
+from microcoder.evaluation.completions import code_of
 from microcoder.prompts import STYLES
 from microcoder.schema import Problem
 

@@ -9,8 +9,8 @@ import pytest
 from chat_server import chat_server, completion
 
 from microcoder.data.endpoint import Endpoint
-from microcoder.evaluation.records import BenchError, Sample
-from microcoder.evaluation.server import Server, fitting, request_seed
+from microcoder.evaluation.chat import ChatModel, fitting, request_seed
+from microcoder.evaluation.suite import EvaluationError, Sample
 from microcoder.prompts import messages
 from microcoder.schema import Problem, Test
 
@@ -27,7 +27,7 @@ def server():
 def samples(server, work=WORK, style="microcoder", concurrency=4, **changes):
     endpoint = Endpoint(server.url, "tiny", key_env="", max_retries=0, timeout_s=5.0, concurrency=64)
     settings = {"temperature": 0.2, "limits": [64], "top_p": 0.9, "seed": 0, **changes}
-    return Server(endpoint, concurrency).samples(work, PROBLEMS, style, **settings)
+    return ChatModel(endpoint, concurrency).samples(work, PROBLEMS, style, **settings)
 
 
 def named(body):
@@ -126,7 +126,7 @@ def test_nothing_is_left_running_when_it_ends_early(server, end):
         next(found)
         found.close()
     else:
-        with pytest.raises(BenchError, match="refuses the key"):
+        with pytest.raises(EvaluationError, match="refuses the key"):
             list(found)
     ours = [thread for thread in threading.enumerate() if thread not in before]
     assert [thread.name for thread in ours if thread.name.startswith("ThreadPool")] == []
@@ -139,7 +139,7 @@ def test_nothing_is_left_running_when_it_ends_early(server, end):
 def test_a_refused_question_ends_the_bench_by_name_after_what_was_answered(server):
     server.replies = [lambda body: 400 if named(body) == "sort" else "an answer"]
     taken = []
-    with pytest.raises(BenchError, match=r"problem 'sort' has no answer.*with 400.*lower --limit") as raised:
+    with pytest.raises(EvaluationError, match=r"problem 'sort' has no answer.*with 400.*lower --limit") as raised:
         for sample in samples(server, concurrency=len(WORK)):
             taken.append(sample.id)
     assert sorted(taken) == ["add#0", "add#1", "sum#0", "sum#1"]
@@ -149,7 +149,7 @@ def test_a_refused_question_ends_the_bench_by_name_after_what_was_answered(serve
 @pytest.mark.parametrize(("trouble", "direction"), [(401, "refuses the key"), (404, "base_url"), (500, "fails")])
 def test_a_server_that_cannot_be_used_is_an_error_with_directions_and_nothing_new_is_asked(server, trouble, direction):
     server.replies = [trouble]
-    with pytest.raises(BenchError, match=direction):
+    with pytest.raises(EvaluationError, match=direction):
         list(samples(server, concurrency=1))
     assert len(server.asked) == 1
 
@@ -157,7 +157,7 @@ def test_a_server_that_cannot_be_used_is_an_error_with_directions_and_nothing_ne
 def test_an_address_where_nobody_listens_is_an_error_of_the_bench():
     with chat_server() as gone:
         pass
-    with pytest.raises(BenchError, match="cannot be reached"):
+    with pytest.raises(EvaluationError, match="cannot be reached"):
         list(samples(gone))
 
 
@@ -188,13 +188,13 @@ def test_tokens_that_the_server_does_not_count_are_counted_here(server):
 )
 def test_several_limits_without_the_tokens_of_the_answer_are_refused(server, reply):
     server.replies = [reply]
-    with pytest.raises(BenchError, match=r"run once for each: --limit 2"):
+    with pytest.raises(EvaluationError, match=r"run once for each: --limit 2"):
         list(samples(server, limits=[4, 2]))
 
 
 def test_a_server_that_refuses_logprobs_is_told_from_one_that_refuses_the_question(server):
     server.replies = [400]
-    with pytest.raises(BenchError, match=r"logprobs.*run once for each limit"):
+    with pytest.raises(EvaluationError, match=r"logprobs.*run once for each limit"):
         list(samples(server, limits=[2, 4]))
 
 

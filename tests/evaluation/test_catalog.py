@@ -10,15 +10,15 @@ import pyarrow.parquet
 import pytest
 
 from microcoder import Judge, Solution
-from microcoder.evaluation.records import BenchError
-from microcoder.evaluation.suites import load_suite
+from microcoder.evaluation.catalog import load_suite
+from microcoder.evaluation.suite import EvaluationError
 from microcoder.files import write_problems
 from microcoder.prompts import messages
 from microcoder.schema import Problem, Test
 
 
 def refused(words, name, **options):
-    with pytest.raises(BenchError, match=words):
+    with pytest.raises(EvaluationError, match=words):
         load_suite(name, **options)
 
 

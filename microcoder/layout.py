@@ -1,4 +1,4 @@
-"""A table as text for the terminal and as Markdown; and words made safe for each, and for LaTeX."""
+"""A table as text for the terminal, as Markdown and as LaTeX; and words made safe for each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH = 100
+NARROW = 8  # a column of words is not cut further
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "×": r"$\times$"}
 _LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 
@@ -33,12 +34,12 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def plain(words: str) -> str:
-    """On one line, without control characters, half surrogates or whatever else a terminal might obey."""
+    """Put words on one line, without control characters, half surrogates or whatever else a terminal might obey."""
     return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
 def for_markdown(words: str) -> str:
-    """Text that Markdown shows as it is, in a table or out of it."""
+    """Escape words so that Markdown shows them as they are, in a table or out of it."""
     return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", plain(words))
 
 
@@ -47,7 +48,7 @@ def for_latex(words: str) -> str:
 
 
 def piped(table: Table) -> str:
-    """As Markdown."""
+    """Write a table in Markdown."""
     line = ["---"] * table.words + ["---:"] * (len(table.head) - table.words)
     rows = [map(for_markdown, table.head), line, *(map(for_markdown, row) for row in table.rows)]
     body = "\n".join(f"| {' | '.join(row)} |" for row in rows) if table.rows else ""
@@ -55,10 +56,13 @@ def piped(table: Table) -> str:
 
 
 def aligned(table: Table, most: int | None = None, rest: str = "") -> str:
-    """As text, at most `most` rows; `rest` says where the others are. Too wide, the widest columns of words are cut."""
+    """Write a table as text, at most `most` rows; `rest` says where the others are.
+
+    The widest columns of words are cut where it is too wide.
+    """
     rows = [[plain(each) for each in row] for row in (table.head, *table.rows[:most])]
     widths = [min(WIDTH, max(map(len, column))) for column in zip(*rows, strict=True)]
-    while sum(widths) + 2 * len(widths) > WIDTH:
+    while sum(widths) + 2 * len(widths) > WIDTH and max(widths[: table.words], default=0) > NARROW:
         widths[widths.index(max(widths[: table.words]))] -= 1
     lines = [table.title]
     for row in rows if table.rows else ():
@@ -66,6 +70,20 @@ def aligned(table: Table, most: int | None = None, rest: str = "") -> str:
         lines.append("  " + "  ".join(cells).rstrip())
     hidden = len(table.rows) - len(rows) + 1
     return "\n".join(lines) + (f"\n  and {hidden:,} more{rest}" if hidden else "")
+
+
+def tabular(table: Table, caption: str = "") -> str:
+    """Write a table in LaTeX; it needs the package booktabs. The caption is LaTeX already; else it is the title."""
+    lines = [" & ".join(map(for_latex, row)) + r" \\" for row in (table.head, *table.rows)]
+    return in_latex("l" * table.words + "r" * (len(table.head) - table.words), lines[:1], lines[1:],
+                    caption or for_latex(table.title))  # fmt: skip
+
+
+def in_latex(columns: str, head: Sequence[str], rows: Sequence[str], caption: str) -> str:
+    """Put lines that are LaTeX already into a table with rules."""
+    start = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{columns}}}"]
+    end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join([*start, r"\toprule", *head, r"\midrule", *rows, *end]) + "\n"
 
 
 def _fitted(words: str, width: int, left: bool) -> str:
