@@ -36,7 +36,7 @@ def command(as_json: bool) -> None:
         "algorithms": "grpo.preset=NAME",
         "models": "model.name=NAME",
         "problems": "data.train=NAME",
-        "suites": "microcoder bench MODEL --suite NAME",
+        "suites": "microcoder eval MODEL --suite NAME",
     }
     width = max(len(name) for part in found.values() for name in part)
     for kind, part in found.items():

@@ -17,7 +17,6 @@ from types import SimpleNamespace
 import pytest
 from chat_server import chat_server, completion
 from livecodebench_files import write_release
-from microcoder.view.answers import Answers
 
 import microcoder as mc
 from microcoder.cli import main
@@ -28,6 +27,7 @@ from microcoder.files import write_problems
 from microcoder.schema import Problem
 from microcoder.starter import problems
 from microcoder.view.library import Library
+from microcoder.view.questions import Questions
 
 COMMAND = [sys.executable, "-m", "microcoder.cli", "eval"]
 NANO = ("-n", "2", "--temperature", "0.8", "--limit", "48,96", "judge.workers=2", "rollout.batch=8")
@@ -236,7 +236,7 @@ def test_verdicts_on_a_file_of_completions_have_ids_that_view_understands(tiny):
     assert evaluated("--completions", file, "--suite", tiny.path, "-o", tiny.folder / "out").code == 0
     verdicts = _records(tiny.folder / "out" / "verdicts.jsonl")
     assert sorted(verdicts) == ["a#0@0", "a#1@0", "b#0@0", "b#1@0", "c#0@0", "c#1@0"]
-    shown = Answers(Library(tiny.folder)).bench("out")
+    shown = Questions(Library(tiny.folder)).bench("out")
     assert shown["limits"] == [{"limit": 0, "problems": [["a", 1, 2], ["b", 2, 2], ["c", 0, 2]]}]
 
 
