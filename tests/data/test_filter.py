@@ -180,7 +180,7 @@ def test_what_no_judge_can_tell_right_from_wrong_is_irrelevant(what, statement):
     ],
 )
 def test_problems_about_such_things_stay(statement):
-    assert "many_answers" not in relevance(of(statement)).notes
+    assert "many_answers" not in relevance(of(statement)).problem.tags
 
 
 @pytest.mark.parametrize(
@@ -204,17 +204,52 @@ def test_a_function_must_not_depend_on_chance_files_or_the_clock(statement):
         "If there are several ways to do so, you may output any.",
         "Return any valid arrangement of the letters.",
         "Return all such numbers. You may return the answer in any order.",
+        "If there are multiple solutions achieving the minimum number of operations among all, you may output any.",
+        "For each test case, output one line containing any permutation of length $n$ that maximizes the score.",
+        "Output n integers: any suitable matrix, or -1 if there is none.",
+        "Return any string of minimum length that will unlock the safe.",
+        "Your task is to find any value of d which yields a beautiful coloring, or report that it is impossible.",
+        "If there are multiple ways that minimize the total cost, printing any one of them is accepted.",
+        "If there are several answers, print one of them.",
+        "If there exist multiple such permutations, you can pick any of them. Output q.",
     ],
 )
-def test_many_right_answers_are_noted(statement):
-    assert relevance(of(statement)).notes["many_answers"] is True
-    assert "many_answers" not in relevance(of(statement, compare=Compare(checker="def check(): ..."))).notes
+def test_many_right_answers_are_marked_and_dropped_by_nobody(statement):
+    record = of(statement)
+    record.problem.tags = ["dp"]
+    assert relevance(record).problem.tags == ["dp", "many_answers"]
+    assert relevance(record).problem.tags == ["dp", "many_answers"]
+    record.problem.compare.checker = "def check(): ..."
+    assert relevance(record).problem.tags == ["dp"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "You can output YES and NO in any case: multiple spellings are recognized, and you may print each in any case.",
+        "If there are multiple answers, return the lexicographically smallest one.",
+        "If there are several identical minima, he can choose any of them. Print the sum.",
+        "Return the maximum score of any valid set of words.",
+        "Any answer with a calculation error less than 10-5 will be accepted.",
+        "Given an array, return true if any value appears twice. Find whether there is any duplicate.",
+        "Do not print any debug information. Don't output any text besides the sum.",
+        "Perform the operations in any order, any number of times, and print the largest value.",
+        "A permutation has n distinct integers in arbitrary order. Print its sign.",
+        "If you output any other positive number instead of 1, it is taken for 1.",
+        "If the correct answer is Yes, any of yes, YES, and yEs will be accepted.",
+    ],
+)
+def test_one_right_answer_is_not_marked(statement):
+    assert relevance(of(statement)).problem.tags == []
 
 
 def test_an_unordered_comparison_takes_care_of_order_alone():
     unordered = Compare(unordered=True)
-    assert "many_answers" not in relevance(of("Return the answer in any order.", compare=unordered)).notes
-    assert "many_answers" in relevance(of("In case of many answers print any.", compare=unordered)).notes
+    assert relevance(of("Return the answer in any order.", compare=unordered)).problem.tags == []
+    modes = "If there is more than one mode, return them in any order."
+    assert relevance(of(modes)).problem.tags == ["many_answers"]
+    assert relevance(of(modes, compare=unordered)).problem.tags == []
+    assert relevance(of("In case of many answers print any.", compare=unordered)).problem.tags == ["many_answers"]
 
 
 # --- dates and licences

@@ -249,6 +249,47 @@ def test_exponents_come_back_in_constraints_of_leetcode_only():
     assert text(formulas.restore_exponents, written, platform="leetcode") == written
 
 
+def test_exponents_of_limits_in_words_come_back_too():
+    source = "Do.\n\nConstraints:\n\nThe number of nodes is in the range [1, 5 * 104].\nAt 104 it ends.\n1 <= n <= 105."
+    restored = source.replace("* 104", "* 10^4").replace("105.", "10^5.")
+    assert text(formulas.restore_exponents, source, platform="leetcode") == restored
+    calls = "Do.\n\nConstraints:\n\nThe output is at most 5 * 1010."
+    assert text(formulas.restore_exponents, calls, platform="leetcode") == calls.replace("1010", "10^10")
+
+
+@pytest.mark.parametrize(
+    ("source", "restored"),
+    [
+        ("Return it modulo 109 + 7.", "Return it modulo 10^9 + 7."),
+        ("the answer mod 109+7", "the answer mod 10^9+7"),
+        ("equal to 999999984 % (109 + 7).", "equal to 999999984 % (10^9 + 7)."),
+        ("the remainder when divided by `109 + 7`", "the remainder when divided by `10^9 + 7`"),
+        ("Let p = 109 + 7. Print it modulo 109 + 7.", "Let p = 10^9 + 7. Print it modulo 10^9 + 7."),
+        ("The answer is 1018 modulo (109 + 7), which is 49.", "The answer is 10^18 modulo (10^9 + 7), which is 49."),
+        ("outside the signed 32-bit range [-231, 231 - 1], 0", "outside the signed 32-bit range [-2^31, 2^31 - 1], 0"),
+        ("0 <= f[i] < 231, so a 32-bit word is enough", "0 <= f[i] < 2^31, so a 32-bit word is enough"),
+        ("a 64-bit number below 263 - 1", "a 64-bit number below 2^63 - 1"),
+    ],
+)
+def test_the_modulus_and_the_size_of_machine_words_get_their_exponents_back(source, restored):
+    problem, said = after(formulas.restore_exponents, source)
+    assert (problem.statement, said) == (restored, True)
+    assert text(formulas.restore_exponents, restored) == restored
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "The sum is 109 + 7 = 116.", "Take 109 + 7 modulo 13.", "There are 109 days, print them modulo 10.",
+        "Print it modulo 109.", "Print it modulo 109 + 70.", "Print it modulo 1109 + 7.", "Print it modulo 10^9 + 7.",
+        "It fits a 32-bit integer.\n115 + 116 = 231 is the sum.", "A 32-bit sum: 115 + 116 = 231, and 300-231 is less.",
+        "Add.\n\n```\n5 % 109 + 7\n```",
+    ],
+)  # fmt: skip
+def test_other_numbers_are_no_powers(source):
+    assert text(formulas.restore_exponents, source) == source
+
+
 # facts and noise
 
 

@@ -274,6 +274,20 @@ def test_mbpp_takes_the_function_that_the_asserts_call_and_its_header(tmp_path):
     assert "\r" not in found.solutions[0]["code"]
 
 
+def test_classes_and_imports_that_only_the_reference_of_mbpp_has_are_shown_as_starter_code(tmp_path):
+    pair = "class Pair(object):\r\n\tdef __init__(self, a):\r\n\t\tself.a = base(a)\r\n"
+    imports, rest = "import sys\r\nimport re\r\nfrom m import base\r\n", "class Other:\r\n\tpass\r\n"
+    code = f"{imports}{pair}{rest}def chain(arr):\r\n\treturn 1"
+    shown = "class Pair(object):\n\n    def __init__(self, a):\n        self.a = base(a)"
+    row = {**ROWS["mbpp"], "code": code, "test_list": ["assert chain([Pair(5)]) == sys.maxsize"]}
+    wanted = f"import sys\n\nfrom m import base\n\n{shown}\n\ndef chain(arr):"
+    assert one(tmp_path, "mbpp", row).problem.starter_code == wanted
+    row = {**row, "test_setup_code": "root = Pair(1)", "test_list": ["assert chain(root) == 1"]}
+    assert one(tmp_path, "mbpp", row).problem.starter_code == f"from m import base\n\n{shown}\n\ndef chain(arr):"
+    row = {**row, "test_setup_code": "class Pair: pass\nroot = Pair()"}
+    assert one(tmp_path, "mbpp", row).problem.starter_code == "def chain(arr):"
+
+
 def test_the_sanitized_mbpp_has_other_columns(tmp_path):
     row = {**ROWS["mbpp"], "prompt": "Double.", "test_imports": ["import math", "import re"]}
     del row["text"], row["test_setup_code"], row["challenge_test_list"]

@@ -3,9 +3,12 @@ r"""LaTeX in one notation: $x$ in a line and $$x$$ apart; what was LaTeX for tex
 `$$$x$$$` (Codeforces), `\(x\)` and `\[x\]` become dollars; what stands between them (\le, \frac) is kept. Outside
 formulas \textbf{x}, \emph{x}, \texttt{x}, sections and items become Markdown's, and \text{x} is unwrapped.
 
-Exponents are those that a page lost with its superscripts: "1 <= n <= 105" on LeetCode means 10^5. Only there, only in
-the lines of constraints, only where no "^" shows that exponents survived, and only for the powers that such limits are
-made of: 10^3 ... 10^9, 10^10, 10^12, 10^15, 10^18, 2^31, 2^63.
+Exponents are restored where a page lost them with its superscripts:
+1. In the constraints of LeetCode, "1 <= n <= 105" and "in the range [1, 5 * 104]" mean 10^5 and 10^4. Only there, only
+   in lines that give a limit, only where no "^" shows that exponents survived, and only for the powers that such limits
+   are made of: 10^3 ... 10^9, 10^10, 10^12, 10^15, 10^18, 2^31, 2^63.
+2. "modulo 109 + 7" means 10^9 + 7, wherever it stands. 109 + 7 is left alone where nothing is taken modulo it.
+3. On a line that speaks of 32-bit or 64-bit integers, -231, "231 - 1" and "< 231" mean 2^31, and so with 2^63.
 """
 
 from __future__ import annotations
@@ -79,22 +82,46 @@ def _unwrapped(text: str) -> str:
 # --- exponents
 
 _HEADING = re.compile(r"^[\s#*_]{0,8}Constraints\W{0,8}$", re.M | re.I)
-_POWER = re.compile(r"(?<![\w.^])(?:(10)([3-9]|10|12|15|18)|(2)(31|63))(?![\w.])")
+_LIMIT = re.compile(r"<|\b(?:range|less than|fewer than|at most|up to|not exceed)\b")
+_POWER = re.compile(r"(?<![\w.^])(?:(10)([3-9]|10|12|15|18)|(2)(31|63))(?!\w|\.\d)")
+_PRIME = r"(?<![\w.^])109 ?\+ ?[79](?!\w|\.\d)"
+_MODULO = re.compile(rf"(?:\bmod(?:ulo|ulus)?\b|%|\bremainder\b|\bdivid\w{{2,5}}\b)[^.\n]{{0,40}}?{_PRIME}", re.I)
+_MODULUS = re.compile(rf"(?={_PRIME})(10)(9)")
+# "1018 modulo (10^9 + 7)": the number 1018 would need no modulo
+_REDUCED = re.compile(r"(?<![\w.^])(10)(10|12|15|18)(?= (?:modulo|mod|%) \(?10\^9 ?\+)")
+_BITS = re.compile(r"\b(?:32|64)[- ]bit\b", re.I)
+_WORD_SIZE = re.compile(
+    r"(?<![\w.^])(?:(?<=-)(?<!\w-)|(?<=< )|(?=2\d\d ?- ?1(?!\w|\.\d)))(2)(31|63)(?!\w|\.\d)"
+)
 
 
 def restore_exponents(record: Record) -> Record:
+    """Restore the exponents of limits, of the modulus 10^9 + 7, and of the sizes of machine words."""
     problem = record.problem
-    headings = list(_HEADING.finditer(problem.statement)) if problem.platform == "leetcode" else []
-    if not headings:
-        return record
-    at = headings[-1].end()
-    before, limits = problem.statement[:at], problem.statement[at:]
-    if "^" not in limits and "<sup" not in limits:
-        lines = [_POWER.sub(_written, line) if "<" in line else line for line in limits.split("\n")]
-        if (restored := "\n".join(lines)) != limits:
-            problem.statement = before + restored
-            record.did("process: exponents restored")
+    statement = _restored_limits(problem.statement) if problem.platform == "leetcode" else problem.statement
+    if _MODULO.search(statement):
+        statement = on_prose(statement, lambda text: _REDUCED.sub(_written, _MODULUS.sub(_written, text)))
+    if _BITS.search(statement):
+        statement = on_prose(statement, _restored_bits)
+    if statement != problem.statement:
+        problem.statement = statement
+        record.did("process: exponents restored")
     return record
+
+
+def _restored_limits(statement: str) -> str:
+    """The text with the powers in its last section of constraints."""
+    headings = list(_HEADING.finditer(statement))
+    at = headings[-1].end() if headings else len(statement)
+    before, limits = statement[:at], statement[at:]
+    if "^" in limits or "<sup" in limits:
+        return statement
+    lines = [_POWER.sub(_written, line) if _LIMIT.search(line) else line for line in limits.split("\n")]
+    return before + "\n".join(lines)
+
+
+def _restored_bits(text: str) -> str:
+    return "\n".join(_WORD_SIZE.sub(_written, line) if _BITS.search(line) else line for line in text.split("\n"))
 
 
 def _written(match: re.Match[str]) -> str:

@@ -161,6 +161,26 @@ def header(node: _Definition) -> str:
     return f"{word} {node.name}({ast.unparse(node.args)}){returns}:"
 
 
+def needed(tests: list[str], code: str, entry: str) -> list[str]:
+    """The classes and imports of the reference that test programs use, as code; none that the tests bring along."""
+    trees = [parsed(text, "a test") for text in tests if text.strip()]
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used -= {name for tree in trees for node in tree.body for name in _bound(node)} | {entry}
+    found: list[str] = []
+    for node in reversed(parsed(code, "the reference").body):  # what a class itself uses stands before it
+        if isinstance(node, (ast.ClassDef, ast.Import, ast.ImportFrom)) and used & _bound(node):
+            used |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            found.insert(0, ast.unparse(node))
+    return found
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a definition or an import makes known."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return {node.name} if isinstance(node, _Definition) else set()
+
+
 def check_body(program: str) -> tuple[str, list[ast.Assert]] | None:
     """(its parameter, the asserts) of a `check(candidate)` that is nothing but asserts; None for any other program."""
     body = parsed(program, "the test").body
