@@ -36,6 +36,14 @@ COMMANDS = {  # name: (module, the line in --help)
 }
 OLD_NAMES = {"bench": "eval"}  # they go on working, and are not listed
 
+EXTRAS = {  # a package that is not part of the core: the extra that brings it
+    **dict.fromkeys(("accelerate", "jinja2", "matplotlib", "peft", "PIL", "torch", "transformers", "trl"), "train"),
+    **dict.fromkeys(("ftfy", "markdownify", "openai", "py3langid", "selectolax", "sklearn", "yaml"), "data"),
+    **dict.fromkeys(("fastapi", "httptools", "starlette", "uvicorn", "uvloop"), "serve"),
+    "datasets": "data", "plotly": "view", "ray": "ray", "safetensors": "train", "tokenizers": "train", "verl": "verl",
+}  # fmt: skip
+OWN_EXTRA = {"data": "data", "serve": "serve", "view": "view"}  # of a command, whichever package it misses first
+
 
 class Lazy(click.Group):
     """A group that knows its commands by name and imports one when it is asked for."""
@@ -101,6 +109,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         _show(error)
         code = error.exit_code
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in EXTRAS:
+            raise
+        command = next((word for word in (argv or sys.argv[1:]) if not word.startswith("-")), "")
+        extra = OWN_EXTRA.get(command, EXTRAS[name])
+        _show(Refused(f"`microcoder {command}` needs the package {name}: pip install 'microcoder[{extra}]'"))
+        code = Refused.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code)

@@ -65,10 +65,8 @@ def command(
     from ..judge import Judge, JudgeError
     from ..judge.examine import Settings
 
-    try:
-        from ..serve import Most, app, serve
-    except ImportError as error:
-        raise Refused(f"{error.name} is needed to serve: pip install 'microcoder[serve]'") from None
+    from ..serve import Most, app, serve
+
     try:
         config = load(config_file, [*overrides, *([f"judge.workers={workers}"] if workers else [])]).judge
         options = config.options()
