@@ -23,7 +23,8 @@ from benchmarks.fuzz.shapes import RESULT_SHAPES, TEXT_SHAPES, VALUE_SHAPES, lit
 from microcoder.judge.compare import Match
 from microcoder.schema import POLICIES, Compare, Problem
 
-SLOW_S = 2.0  # of CPU for one comparison
+SLOW_S = 2.0  # of CPU for one comparison,
+SLOW_S_PER_MB = 1 / 16  # and so much more for what the problem itself expects
 HANGS_S = 6.0  # of CPU, after which a cell is killed
 MEMORY_MB = 1024.0  # that one comparison may add at its peak
 LIMITS = {
@@ -217,6 +218,7 @@ def examined(case: Case) -> dict[str, Any]:
             judge = checks(_problem(case, most), case["policy"], helpers)[0].judge
         except (ValueError, RecursionError) as reason:  # the problem is no problem
             raise Malformed(str(reason)) from None
+    wanted = len(expand(case["expected"], most)) / 1e6 if "expected" in case else 0.0
     large = len(got) > 1 << 16
     before = _peak(reset=True) if large else 0.0
     start, error = time.process_time(), ""
@@ -231,7 +233,8 @@ def examined(case: Case) -> dict[str, Any]:
         error += f" ({where.filename.rpartition('/')[2]}:{where.name})"
     cpu = time.process_time() - start
     grown = _peak() - before if large else 0.0
-    return {"cpu_s": cpu, "grown_mb": grown, "strategy": strategy, "error": error, "bytes": len(got)}
+    used = {"cpu_s": cpu, "grown_mb": grown, "bytes": len(got), "expected_mb": wanted}
+    return {**used, "strategy": strategy, "error": error}
 
 
 def _peak(reset: bool = False) -> float:
@@ -252,7 +255,7 @@ def finding(case: Case, result: dict[str, Any]) -> tuple[str, str]:
     """(kind, words) of what is wrong; two empty texts where nothing is."""
     if result["error"]:
         return "exception", result["error"]
-    if result["cpu_s"] > SLOW_S:
+    if result["cpu_s"] > SLOW_S + SLOW_S_PER_MB * result.get("expected_mb", 0.0):
         return "slow", f"{result['cpu_s']:.1f} s of CPU for {result['bytes']} bytes"
     if result["grown_mb"] > MEMORY_MB:
         return "memory", f"{result['grown_mb']:.0f} MB for {result['bytes']} bytes"
