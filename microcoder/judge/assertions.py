@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, field
 
 from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, Line, NotSeparable, Statements, Step, constants
-from .syntax import SCOPES, assign, bound, is_literal, item, loaded, name, replaced, source
+from .syntax import SCOPES, assign, bound, copied, is_literal, item, loaded, name, parts, replaced, source
 
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "in": "contains", "not in": "lacks"}
 _OPERATORS = {
@@ -55,8 +54,8 @@ class Assertions(Statements):
 
     def assertion(self, test: ast.expr) -> list[Probe]:
         """The questions that `assert test` comes to."""
-        if any(isinstance(node, ast.NamedExpr) for node in ast.walk(test)):
-            test = _Walrus(self).visit(copy.deepcopy(test))
+        if any(isinstance(node, ast.NamedExpr) for node in parts(test)):
+            test = _Walrus(self).visit(copied(test))
         return self.convert(test, test)
 
     def convert(self, test: ast.expr, whole: ast.expr) -> list[Probe]:
@@ -178,7 +177,7 @@ class Assertions(Statements):
     def questions(self, node: ast.expr) -> tuple[ast.expr, ast.expr]:
         """What is asked, as a tuple; and `node` with ANSWERS[n] in the place of each."""
         calls = _Questions(self)
-        made = calls.visit(copy.deepcopy(node))
+        made = calls.visit(copied(node))
         assert isinstance(made, ast.expr)
         if not calls.found or loaded(made) & (self.theirs | self.shared):
             raise NotSeparable
@@ -192,7 +191,7 @@ class Assertions(Statements):
                 raise NotSeparable
         variables = sorted(own)
         values = ast.Tuple([name(v) for v in variables], ast.Load())
-        rounds = self.rounds_of(ast.ListComp(values, copy.deepcopy(node.generators)))
+        rounds = self.rounds_of(ast.ListComp(values, [copied(loop) for loop in node.generators]))
         out = []
         for value in rounds:
             places = {v: ast.Subscript(value, ast.Constant(n), ast.Load()) for n, v in enumerate(variables)}
@@ -223,7 +222,7 @@ class Assertions(Statements):
         tolerance: dict[str, str] | None = None, again: bool = False,
     ) -> Probe:  # fmt: skip
         hand = Hand(self)
-        asked = hand.visit(copy.deepcopy(ask))
+        asked = hand.visit(copied(ask))
         assert isinstance(asked, ast.expr)
         steps = self.needed(asked)
         text = ast.unparse(whole)
@@ -257,14 +256,14 @@ class Assertions(Statements):
         itself = any(isinstance(part, ast.Name) and part.id not in self.variables for part in getattr(ask, "elts", ()))
         if op in ("pair", "contains", "lacks") or again or itself or self.looks_at_objects(whole):
             probe.whole = "\n".join([*self.everything, f"assert {text}"])
-        if loaded(asked) & self.variables and any(isinstance(n, ast.Call) for n in ast.walk(asked)):
+        if loaded(asked) & self.variables and any(isinstance(n, ast.Call) for n in parts(asked)):
             # it may have changed what a later assert looks at
             self.steps.append(Step(Line(ast.Expr(asked)), hand.given))
             self.everything.append(ast.unparse(ask))
         return probe
 
     def looks_at_objects(self, test: ast.expr) -> bool:
-        for node in ast.walk(self.meaning(test)):
+        for node in parts(self.meaning(test)):
             match node:
                 case ast.Call(ast.Name(ident)) if ident in _LOOKS_AT_OBJECTS:
                     return True

@@ -18,7 +18,7 @@ import copy
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
 from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
-from .syntax import assign, bound, has_assert, is_failure, item, loaded, local, name, source
+from .syntax import assign, bound, copied, has_assert, is_failure, item, loaded, local, name, source
 
 __all__ = ["ANSWERS", "Probe", "probes"]
 _PASSES = 8
@@ -228,7 +228,7 @@ class Reader(Assertions):
         self.everything.append(source([statement]))
         for inner in handler.body:
             if isinstance(inner, ast.Assert):
-                test = _Message(handler.name or "", item(raised, 1)).visit(copy.deepcopy(inner.test))
+                test = _Message(handler.name or "", item(raised, 1)).visit(copied(inner.test))
                 if handler.name in loaded(test):
                     raise NotSeparable
                 self.out += self.assertion(test)

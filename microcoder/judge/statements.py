@@ -10,14 +10,28 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .sandbox.records import RECORDS
 from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
-from .syntax import IMPORTS, SCOPES, assign, bound, is_literal, loaded, local, name, replaced, root, source, split
+from .syntax import (
+    IMPORTS,
+    SCOPES,
+    assign,
+    bound,
+    copied,
+    is_literal,
+    loaded,
+    local,
+    name,
+    parts,
+    replaced,
+    root,
+    source,
+    split,
+)
 
 Evaluate = Callable[[str, str], object]  # statements and an expression of the problem's -> its value, from another box
 MOST = 1000  # rounds of loops that are written out
@@ -177,7 +191,7 @@ class Statements(Sides):
                 value = self.meaning(value)
                 if self.clean(value) or isinstance(value, ast.NamedExpr):
                     return False
-                kept = _Keep(self).visit(copy.deepcopy(value))
+                kept = _Keep(self).visit(copied(value))
                 assert isinstance(kept, ast.expr)
                 self.variables.add(ident)
                 for kind in (self.ours, self.shared, self.objects):
@@ -205,7 +219,7 @@ class Statements(Sides):
 
     def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
         hand = Hand(self, elements=not tells)
-        done = hand.visit(copy.deepcopy(statement))
+        done = hand.visit(copied(statement))
         assert isinstance(done, ast.stmt)
         stores = False
         if isinstance(done, ast.Assign) and not all(isinstance(place, ast.Name) for place in done.targets):
@@ -270,7 +284,7 @@ def constants(node: ast.AST) -> set[object]:
 
 def _has_effects(node: ast.AST) -> bool:
     """Whether evaluating it again may give something else."""
-    called = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    called = [part.func for part in parts(node) if isinstance(part, ast.Call)]
     names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
     return bool(names & _EFFECTS)
 
@@ -278,7 +292,7 @@ def _has_effects(node: ast.AST) -> bool:
 def _changed(statement: ast.stmt) -> set[str]:
     """Names whose objects a statement changes by itself: `xs.append(1)`, `xs[0] = 1`, `x.y = 1`."""
     out = set()
-    for part in ast.walk(statement):
+    for part in parts(statement):
         match part:
             case ast.Call(ast.Attribute(ast.Name(ident))):
                 out.add(ident)

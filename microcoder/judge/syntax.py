@@ -4,17 +4,50 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 SCOPES = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
 
+def parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node but constants and contexts: tests can hold lists of many thousand numbers."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                stack += [part for part in value if type(part) is not ast.Constant and isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.Constant | ast.expr_context):
+                stack.append(value)
+
+
+def copied(node: Node) -> Node:
+    """A deep copy, but for constants, which nobody changes."""
+    found = copy.copy(node)
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            setattr(found, name, [_copied(part) for part in value])
+        elif isinstance(value, ast.AST):
+            setattr(found, name, _copied(value))
+    return found
+
+
+def _copied(part: Any) -> Any:
+    return part if type(part) is ast.Constant or not isinstance(part, ast.AST) else copied(part)
+
+
 def bound(node: ast.AST) -> set[str]:
     """Names that are bound anywhere in `node`, generously: in functions and comprehensions too."""
     out: set[str] = set()
-    for part in ast.walk(node):
+    for part in parts(node):
         if isinstance(part, DEFINITIONS):
             out.add(part.name)
         elif isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
@@ -34,7 +67,7 @@ def binds(statement: ast.stmt) -> set[str]:
 def loaded(node: ast.AST) -> set[str]:
     """Names that `node` reads, those of `x += 1` and `del x` among them."""
     out: set[str] = set()
-    for part in ast.walk(node):
+    for part in parts(node):
         if isinstance(part, ast.AugAssign):
             part = part.target
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -46,11 +79,11 @@ def loaded(node: ast.AST) -> set[str]:
 
 def local(node: ast.AST) -> set[str]:
     """Names that `node` may mean as its own: parameters, variables of comprehensions and loops."""
-    return bound(node) | {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+    return bound(node) | {part.arg for part in parts(node) if isinstance(part, ast.arg)}
 
 
 def has_assert(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Assert) or is_failure(part) for part in ast.walk(node))
+    return any(isinstance(part, ast.Assert) or is_failure(part) for part in parts(node))
 
 
 def is_failure(node: ast.AST) -> bool:
@@ -111,12 +144,12 @@ class _Rename(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         known = isinstance(node.ctx, ast.Load) and node.id in self.names
-        return copy.deepcopy(self.names[node.id]) if known else node
+        return copied(self.names[node.id]) if known else node
 
 
 def replaced(node: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr:
     """`node` with expressions in the place of names; itself if it has none of them."""
-    found = _Rename(names).visit(copy.deepcopy(node)) if names.keys() & loaded(node) else node
+    found = _Rename(names).visit(copied(node)) if names.keys() & loaded(node) else node
     assert isinstance(found, ast.expr)
     return found
 

@@ -70,11 +70,8 @@ def _alike(got: bytes, expected: bytes) -> int:
     while low < high:  # slices are compared faster than anything else
         middle = (low + high + 1) // 2
         low, high = (middle, high) if got[low:middle] == expected[low:middle] else (low, middle - 1)
-    while low and not (
-        got[low - 1 : low].strip() and got[low : low + 1].isspace() and expected[low : low + 1].isspace()
-    ):
-        low -= 1
-    return low
+    space = max(got.rfind(one, 0, low) for one in (b" ", b"\n", b"\t", b"\r", b"\v", b"\f"))
+    return len(got[: space + 1].rstrip())
 
 
 def _pieces(text: bytes, start: int, split: Callable[[bytes], list[bytes]]) -> Iterator[bytes]:
