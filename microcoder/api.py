@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .files import read_problems
+from .files import BadLine, FileError, read_problems
 from .schema import Problem
 
 if TYPE_CHECKING:
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 
 
 def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
-    """Read all problems of a .jsonl, .json or .parquet file. Raise FileError where one of them is broken."""
-    return list(read_problems(path))
+    """Read all problems of a .jsonl, .json (each also .gz) or .parquet file. Raise FileError if a record is broken."""
+    found: list[Problem] = []
+    for one in read_problems(os.fspath(path)):
+        if isinstance(one, BadLine):
+            raise FileError(f"{one}; `microcoder judge` passes over such records, and names each")
+        found.append(one)
+    return found
 
 
 def build_dataset(

@@ -41,6 +41,7 @@ VERDICTS = (
     "internal_error",
 )
 
+NESTED = ("tests", "asserts", "compare", "tags", "solutions", "lineage", "extra")  # JSON text in a Parquet column
 JUDGED = (  # the fields of a problem that a verdict depends on
     "id", "kind", "entry_point", "starter_code", "setup", "time_limit_s", "memory_mb", "asserts", "tests", "compare",
 )  # fmt: skip
@@ -110,22 +111,34 @@ class Problem(_Marked):
     tags: list[str] = field(default_factory=list)
     solutions: list[dict[str, str]] = field(default_factory=list)  # {code, language, verdict}
     lineage: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)  # fields that this package does not know: kept as they are
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Problem:
+    def from_dict(cls, record: dict[str, Any], strict: bool = False) -> Problem:
+        """Read a problem, as `to_dict` writes it or as a row of one of our Parquet files, where lists are JSON text.
+
+        A field with another name is kept in `extra`; SchemaError with `strict`, or where it looks like a misspelt name
+        of a field that verdicts depend on.
+        """
         record = dict(record)
         where = f"problem {quoted(record.get('id', '?'))}"
         if record.get("id") is None:
             raise SchemaError('a problem needs an "id"')
         record["id"] = str(record["id"])
-        if isinstance(record.get("tests"), str):  # Parquet carries the tests as a JSON string
+        for name in NESTED:
+            if isinstance(record.get(name), str) and record[name][:1] in ("[", "{"):
+                record[name] = _unpacked(record[name])
+        if isinstance(record.get("tests"), str):
             record["tests"] = _json(record["tests"], where, "tests")
         if isinstance(record.get("asserts"), str):
             record["asserts"] = [record["asserts"]]
         if isinstance(record.get("compare"), str):
             record["compare"] = {"policy": record["compare"]}
-        _known(cls, record, where)
         record = {k: v for k, v in record.items() if v is not None}
+        if strict:
+            _known(cls, record, where)
+        else:
+            record["extra"] = _extra(cls, record, where)
         tests = [_test(t, where, n) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
@@ -183,7 +196,8 @@ class Problem(_Marked):
         return sum(len(t.input) + len(t.output) for t in self.tests) + sum(map(len, self.asserts))
 
     def to_dict(self) -> dict[str, Any]:
-        return _without_defaults(self)
+        record = _without_defaults(self)
+        return {**record.pop("extra", {}), **record}
 
 
 @dataclass(slots=True)
@@ -252,6 +266,7 @@ class Verdict:
     inside: bool = False  # a test had to run inside the candidate's process: a weaker promise
     also: str = ""  # the verdict under the judge's second policy, where it has one
     also_message: str = ""
+    digest: str = ""  # of the problem, the program and the settings, where verdicts are kept to go on later
 
     @property
     def accepted(self) -> bool:
@@ -262,8 +277,8 @@ class Verdict:
         for part in (record, *record["tests"]):
             for name in ("cpu_s", "wall_s", "memory_mb"):
                 part[name] = round(part[name], 4)
-            for name in ("also", "also_message"):
-                if not part[name]:
+            for name in ("also", "also_message", "digest"):
+                if not part.get(name, True):
                     del part[name]
         return {"id": record.pop("id"), "problem_id": record.pop("problem_id"), **record}
 
@@ -373,6 +388,26 @@ def _known(cls: Any, record: dict[str, Any], where: str) -> None:
         if key not in names:
             hint = nearest(key, names) or f"; known are {', '.join(names)}"
             raise SchemaError(f"{where}: unknown field {quoted(key)}{hint}")
+
+
+def _extra(cls: Any, record: dict[str, Any], where: str) -> dict[str, Any]:
+    """Take the fields with unknown names out of `record`, unless one is a misspelt name of a field that matters."""
+    names = [f.name for f in dataclasses.fields(cls)]
+    given = record.pop("extra", {})
+    found = dict(given) if isinstance(given, dict) else {"extra": given}
+    for key in [key for key in record if key not in names]:
+        for name in JUDGED:
+            if name not in record and len(key) <= NAME and difflib.SequenceMatcher(None, key, name).ratio() > 0.85:
+                raise SchemaError(f"{where}: unknown field {quoted(key)}; did you mean {name!r}?")
+        found[key] = record.pop(key)
+    return found
+
+
+def _unpacked(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _json(text: str, where: str, name: str) -> Any:

@@ -14,7 +14,7 @@ import microcoder
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
     {"files", "layout", "web", "stats", "prompts"},
-    {"config", "runs", "advise", "models", "starter", "verdict_log"},
+    {"config", "runs", "advise", "models", "starter"},
     {"judge", "grpo"},
     {"sampling"},
     {"training", "data"},
@@ -45,7 +45,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "sampling": ({"sampling"}, {"torch", "transformers", "triton"}),
     "evaluation": (
         {
-            "schema", "files", "layout", "stats", "prompts", "config", "models", "runs", "verdict_log", "judge",
+            "schema", "files", "layout", "stats", "prompts", "config", "models", "runs", "judge",
             "grpo", "sampling", "evaluation", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},

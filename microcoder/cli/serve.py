@@ -64,7 +64,6 @@ def command(
     from ..config import ConfigError, load
     from ..judge import Judge, JudgeError
     from ..judge.examine import Settings
-
     from ..serve import Most, app, serve
 
     try:

@@ -23,10 +23,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from ..files import FileError, json_line
+from ..files import FileError, VerdictLog, json_line
 from ..runs.disk import RunError, release_lock, take_lock, write_whole
 from ..schema import Verdict
-from ..verdict_log import VerdictLog
 from . import tables
 from .score import POLICIES, compare, outcomes
 from .suite import EvaluationError, Mark, Sample

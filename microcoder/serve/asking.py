@@ -72,7 +72,7 @@ def problem_of(record: Any, most: Most) -> Problem:
         asserts = [asserts] if isinstance(asserts, str) else asserts
         if not isinstance(asserts, list) or not all(isinstance(text, str) for text in asserts):
             raise SchemaError('"asserts" must be a list of Python statements')
-        problem = Problem.from_dict({**record, "asserts": asserts})
+        problem = Problem.from_dict({**record, "asserts": asserts}, strict=True)
     except SchemaError as error:
         raise Refused(422, str(error)) from None
     except RecursionError:

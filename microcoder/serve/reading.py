@@ -48,7 +48,12 @@ def many(body: bytes, own: Settings, most: Most) -> tuple[list[Asked], Settings]
     if not isinstance(candidates, list) or not candidates:
         raise Refused(422, '"candidates" must be a list of at least one')
     settings = settings_of(record.get("settings"), own)
-    found = [candidate_of(one, most, str(number)) for number, one in enumerate(candidates)]
+    found = []
+    for number, record in enumerate(candidates):
+        try:
+            found.append(candidate_of(record, most, str(number)))
+        except Refused as error:
+            raise Refused(error.status, f"candidates[{number}]: {error.reason}") from None
     if len({solution.id for _, solution in found}) < len(found):
         raise Refused(422, "two candidates have the same id, so their verdicts could not be told apart")
     return found, settings

@@ -216,6 +216,25 @@ def test_a_second_run_goes_on_where_the_first_stopped_and_fresh_starts_over(tmp_
     assert (told["resumed"], told["judged"], len(lines(output))) == (0, 2, 2)
 
 
+def test_verdicts_of_another_program_problem_or_policy_are_not_taken_over(tmp_path):
+    output = tmp_path / "v.jsonl"
+    problem = {"id": "p", "tests": [{"input": "1", "output": "0.3"}]}
+    about = {"id": "1", "problem_id": "p"}
+    problems = write(tmp_path / "p.jsonl", problem)
+    right = write(tmp_path / "a.jsonl", {**about, "code": "print(0.30000000001)"})
+    wrong = write(tmp_path / "b.jsonl", {**about, "code": "print(0.4)"})
+    assert summary(problems, right, "-o", output)[0]["verdicts"] == {"accepted": 1}
+    assert summary(problems, right, "-o", output)[0]["resumed"] == 1
+    for changed in ((problems, right, "--policy", "exact"), (problems, wrong)):
+        told, done = summary(*changed, "-o", output)
+        assert (told["resumed"], told["verdicts"]) == (0, {"wrong_answer": 1})
+        assert "1 verdicts" in done.stderr and "judged anew" in done.stderr
+    problem["tests"][0]["output"] = "0.4"
+    told, _ = summary(write(tmp_path / "p.jsonl", problem), wrong, "-o", output)
+    assert (told["resumed"], told["verdicts"]) == (0, {"accepted": 1})
+    assert [line["verdict"] for line in lines(output)] == ["accepted", "wrong_answer", "wrong_answer", "accepted"]
+
+
 def test_the_verdicts_of_other_solutions_are_not_gone_on_with(tmp_path):
     output = tmp_path / "v.jsonl"
     first = write(tmp_path / "a.jsonl", {"id": "1", "problem_id": "coin-purse", "code": ""})

@@ -116,6 +116,8 @@ def test_settings_travel_with_a_request(service: Served) -> None:
         ("/v1/judge", {"problem": SQUARE, "code": RIGHT, "settings": {"sandbox": "rlimits"}}, 422, "sandbox"),
         ("/v1/judge", {"problem": SQUARE, "code": "#" * (3 << 20)}, 413, "--max-mb"),
         ("/v1/judge/many", {"candidates": []}, 422, "at least one"),
+        ("/v1/judge/many", {"candidates": [{"problem": SQUARE, "code": "#"}, {"problem": SQUARE}]}, 422,
+         "candidates[1]: a solution"),
         ("/v1/judge/many", {"candidates": [{"problem": SQUARE, "code": RIGHT, "id": "x"}] * 2}, 422, "same id"),
         ("/v1/judge/many", {"candidates": [{"problem": SQUARE, "code": "#"}] * 1000}, 413, "at most 512"),
         ("/v1/jugde", {}, 404, "/openapi.json"),
