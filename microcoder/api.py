@@ -15,7 +15,7 @@ from .schema import Problem
 
 if TYPE_CHECKING:
     from .data.dataset import Dataset
-    from .data.pipeline import Progress
+    from .data.pipeline import StepProgress
     from .evaluation.folder import Scores
 
 
@@ -35,7 +35,7 @@ def build_dataset(
     only: str = "verify",
     limit: int = 0,
     ray: str = "",
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
     **settings: Any,
 ) -> Dataset:
     """Make a training set as a data file says: collect, process, filter, verify. Called again, it goes on where it was.
@@ -52,7 +52,7 @@ def build_dataset(
     only        go no further than this stage
     limit       at most so many problems of each source, to try things in a folder apart
     ray         the address of a Ray cluster to work on; "auto": the one this machine belongs to
-    progress    is told of each step (`microcoder.data.pipeline.Progress`)
+    progress    is told of each step (`microcoder.data.pipeline.StepProgress`)
 
     Raise DataError or ConfigError where the settings cannot work; the message says what to change.
     """

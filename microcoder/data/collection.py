@@ -16,7 +16,7 @@ from typing import Any
 
 from ..schema import Problem
 from .parts import OUTSIDE, SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
-from .pipeline import Progress
+from .pipeline import StepProgress
 from .record import Dropped, Record
 from .settings import Source
 from .sources import SourceError, Unreadable, collect, detect
@@ -27,14 +27,17 @@ NUMBER = re.compile(r"(\d+)(?:#\d+)?$")
 
 
 def collect_all(
-    out: Path, sources: list[Source], limit: int, workers: int, progress: Progress
+    out: Path, sources: list[Source], limit: int, workers: int, progress: StepProgress
 ) -> tuple[list[Path], str]:
     """Return (the parts, a digest of what they were made of). Rows that cannot be read are drops with their reason."""
     named = [(source, layout_of(source)) for source in sources]
     digest = digest_of(sources, limit)
     folder = out / NAME
     finished = begin(folder, digest)
-    write_json(folder / SOURCES, _files(sources))
+    files = [Path(source.path).name for source in sources]
+    known = [file if files.count(file) == 1 else source.path for file, source in zip(files, sources, strict=True)]
+    named_files = {f"{n:02}": {"name": source.name, "file": known[n]} for n, source in enumerate(sources)}
+    write_json(folder / SOURCES, named_files)
     if finished is not None:
         progress.done(NAME, Counts.of(finished["kept"], finished["dropped"]), finished["seconds"], again=True)
         return kept_parts(folder), digest
@@ -58,14 +61,6 @@ def by_number(out: Path) -> dict[str, dict[str, str]]:
     path = out / NAME / SOURCES
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
-
-
-def _files(sources: list[Source]) -> dict[str, dict[str, str]]:
-    names = [Path(source.path).name for source in sources]
-    return {
-        f"{n:02}": {"name": source.name, "file": name if names.count(name) == 1 else source.path}
-        for n, (source, name) in enumerate(zip(sources, names, strict=True))
-    }
 
 
 def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) -> Counts:
@@ -109,7 +104,7 @@ def layout_of(source: Source) -> str:
         raise SourceError(f"{source.path} cannot be read: {error}") from None
     if layout is None:
         raise SourceError(
-            f"{source.path} has none of the known layouts; name one (read = \"apps\"), or say what its columns are: "
+            f'{source.path} has none of the known layouts; name one (read = "apps"), or say what its columns are: '
             'read = "generic", mapping = {id = "name", statement = "question", tests = "cases"}'
         )
     return layout
@@ -121,7 +116,7 @@ def ranges(text: str) -> list[range]:
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
         if match is None:
-            raise SourceError(f"ids = {text!r} is no list of numbers; write such as ids = \"601-974\"")
+            raise SourceError(f'ids = {text!r} is no list of numbers; write such as ids = "601-974"')
         found.append(range(int(match[1]), int(match[2] or match[1]) + 1))
     return found
 

@@ -5,6 +5,8 @@
     out/dataset/verl.parquet       data_source, prompt, ability, reward_model, extra_info
     out/dataset/README.md          a card: counts, sources, licences, how it was made
     out/report.html                counts, pictures, and drops to check by eye
+
+`build` makes what is missing; `Dataset` opens what is there.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from ..schema import Problem, nearest
 from .collection import collect_all
 from .difficulty.select import known_hardness
 from .parts import OUTSIDE, Counts, dropped_parts, forget, kept_parts, read_losses, read_records
-from .pipeline import STAGES, ClusterCores, PipelineStep, Progress, chained, run
+from .pipeline import STAGES, ClusterCores, PipelineStep, StepProgress, chained, run
 from .record import DataError, Record
 from .report import Done, page, steps_of
 from .settings import Pipeline
@@ -126,7 +128,7 @@ def build(
     only: str = STAGES[-1],
     limit: int = 0,
     ray: str = "",
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Dataset:
     """Make what is not made yet of the data set that the file `config` and `changes` (section.key=value) describe.
 
@@ -147,10 +149,10 @@ def build(
     text = to_toml(settings, comments=False)
     if ray:  # where it is made is no setting of the data set
         settings = settings.model_copy(update={"judge": settings.judge.model_copy(update={"on": f"ray:{ray}"})})
-    return make(settings, progress or Silent(), only, text, ray)
+    return make(settings, progress or Unwatched(), only, text, ray)
 
 
-def make(settings: Pipeline, progress: Progress, only: str = STAGES[-1], text: str = "", ray: str = "") -> Dataset:
+def make(settings: Pipeline, progress: StepProgress, only: str = STAGES[-1], text: str = "", ray: str = "") -> Dataset:
     """Run all steps that are not done, up to the stage `only`, and write the files, with `text` in the card."""
     out = Path(settings.output.folder)
     workers = settings.output.workers or usable_cores()
@@ -176,7 +178,7 @@ def forget_others(out: Path, steps: list[PipelineStep], digest: str) -> None:
             forget(folder, digests.get(folder))
 
 
-class Silent:
+class Unwatched:
     """Progress that nobody follows."""
 
     def step(self, name: str, parts: int) -> None: ...

@@ -5,6 +5,8 @@
       kept/00003.jsonl.gz      {"problem": {...}, "notes": {...}} a line
       dropped/00003.jsonl.gz   the same with "reason" and "detail"
       done.json            counts by reason, seconds; written last
+
+A part is written under another name first, so a stopped run leaves no half of one.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class PipelineStep:
         return f"{self.stage}/{self.name}"
 
 
-class Progress(Protocol):
+class StepProgress(Protocol):
     """Something that is told of each step: when it begins, after each part, and when it is done."""
 
     def step(self, name: str, parts: int) -> None: ...
@@ -77,7 +77,12 @@ class Progress(Protocol):
 
 
 def run(
-    out: Path, steps: Sequence[PipelineStep], first: list[Path], digest: str, workers: int | Cores, progress: Progress
+    out: Path,
+    steps: Sequence[PipelineStep],
+    first: list[Path],
+    digest: str,
+    workers: int | Cores,
+    progress: StepProgress,
 ) -> list[Path]:
     """Run all steps on the parts `first`, which `digest` stands for, and return the parts of the last one."""
     parts = first
@@ -118,7 +123,7 @@ class Cores:
 
 
 def run_step(
-    folder: Path, step: PipelineStep, parts: list[Path], digest: str, cores: Cores, progress: Progress
+    folder: Path, step: PipelineStep, parts: list[Path], digest: str, cores: Cores, progress: StepProgress
 ) -> list[Path]:
     """Run one step and return its kept parts. Parts that an earlier run completed stay."""
     finished = begin(folder, digest)

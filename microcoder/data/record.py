@@ -3,6 +3,8 @@
     Record     a problem and its notes
     Dropped    the reason why a record leaves the pipeline
     DataError  a fault that no record is to blame for: the run ends, and the message says what to change
+
+A step takes a record and returns it, or raises Dropped.
 """
 
 from __future__ import annotations

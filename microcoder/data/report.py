@@ -11,7 +11,6 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from .collection import by_number
@@ -147,6 +146,8 @@ def page(out: Path) -> str:
     kept = kept_of(steps[-1].folder)
     losses = [lost_by(step) for step in steps]
     first, last, outside = steps[0].counts.seen, steps[-1].counts.kept, steps[0].counts.outside
+    named = {"kind": kept.kinds, "difficulty label": kept.labels, "year": kept.years}
+    named |= {"mark": kept.tags} if kept.tags else {}
     more = f" Another {outside:,} are outside of `ids` and were left aside." if outside else ""
     body = [
         "<h1>Dataset report</h1>",
@@ -158,7 +159,10 @@ def page(out: Path) -> str:
         _table(("source", "seen", "kept", "share", "dropped"), _by_source(out, kept, losses)),
         *[_selection(step) for step in steps if step.name.endswith("-select")],
         "<h2>What is kept</h2>",
-        *[_counted(title, counter) for title, counter in _counters(kept)],
+        *[
+            _table((title, "problems"), [(name, f"{count:,}") for name, count in counter.most_common(20)])
+            for title, counter in named.items()
+        ],
         "<div>",
         *[histogram(MEASURED.get(name, name), values) for name, values in kept.values.items()],
         "</div>",
@@ -213,16 +217,6 @@ def _selection(step: Done) -> str:
         rows.append((band, f"{before[band]:,}", next(shares), *drops, f"{after[band]:,}", next(shares)))
     head = ("band", "before", "share", "too easy", "over target", "after", "share")
     return "<h2>Selection by difficulty</h2>" + _table(head, rows)
-
-
-def _counters(kept: Distributions) -> list[tuple[str, Counter[str]]]:
-    named = {"kind": kept.kinds, "difficulty label": kept.labels, "year": kept.years}
-    return [*named.items(), *([("mark", kept.tags)] if kept.tags else [])]
-
-
-def _counted(title: str, counter: Counter[str]) -> str:
-    rows = [(name, f"{count:,}") for name, count in islice(counter.most_common(), 20)]
-    return _table((title, "problems"), rows)
 
 
 def _examples(step: Done, lost: Lost) -> str:

@@ -118,9 +118,7 @@ def parse(text: str) -> dict[str, int] | None:
     return answer if good else None
 
 
-def _attempt(
-    problem: Problem, endpoint: Asks, number: int, retries: int, temperature: float
-) -> dict[str, int] | None:
+def _attempt(problem: Problem, endpoint: Asks, number: int, retries: int, temperature: float) -> dict[str, int] | None:
     messages = question(problem, number)
     for again in range(retries + 1):
         with contextlib.suppress(NoAnswer):

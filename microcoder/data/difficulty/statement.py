@@ -73,12 +73,11 @@ def statement_features(statement: str) -> dict[str, float]:
         "statement_names": math.log1p(len(NAME.findall(prose))),
         "samples": float(min(10, samples.lower().count("output"))),
         "samples_characters": math.log1p(len(samples)),
-        **{f"words_{name}": float(sum(_occurs(t, lower, known) for t in terms)) for name, terms in GROUPS.items()},
+        **{
+            f"words_{name}": float(sum(term in (known if term.isalpha() else lower) for term in terms))
+            for name, terms in GROUPS.items()
+        },
     }
-
-
-def _occurs(term: str, lower: str, known: set[str]) -> bool:
-    return term in known if term.isalpha() else term in lower
 
 
 def _parts(statement: str) -> tuple[str, str]:
