@@ -49,7 +49,7 @@ def advise(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Ad
 
 
 def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
-    """What is wrong at the last step and was not at any of the QUIET steps before it: what a display should say."""
+    """What is wrong at the last step and was not at any of the QUIET steps before it, for a live display."""
     said = {one.code for back in range(1, QUIET + 1) for one in _found(metrics[:-back], config)}
     return [one for one in advise(metrics, config) if one.code not in said]
 

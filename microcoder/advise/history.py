@@ -31,12 +31,12 @@ class History:
         return next(_values(name, reversed(self.metrics)), None)
 
     def first(self, name: Metric, count: int) -> list[float]:
-        """The first so many values; none at all before there are so many."""
+        """The first `count` values; [] while there are fewer."""
         values = list(islice(_values(name, self.metrics), count))
         return values if len(values) == count else []
 
     def last(self, name: Metric, count: int, least: int | None = None) -> list[float]:
-        """The last so many values; none at all before there are so many, or `least`."""
+        """The last `count` values; [] while there are fewer than `least`, or than `count` where that is not given."""
         values = list(islice(_values(name, reversed(self.metrics)), count))
         return values[::-1] if len(values) >= (least or count) else []
 
@@ -44,12 +44,12 @@ class History:
         return list(_values(name, self.metrics))
 
     def ends(self, name: Metric, count: int = 5) -> tuple[float, float] | None:
-        """The means of the first and of the last so many values, once the two do not overlap."""
+        """The means of the first and of the last `count` values, once the two do not overlap."""
         last = self.last(name, 2 * count)
         return (mean(self.first(name, count)), mean(last[-count:])) if last else None
 
     def broken(self, name: str) -> bool:
-        """Whether the last step names this metric and its value is no finite number: null, as a file has it, or NaN."""
+        """Whether the last step records this metric as null or NaN."""
         return bool(self.metrics) and name in self.metrics[-1] and self.now(name) is None
 
     def setting(self, section: str, key: str) -> Any:
@@ -71,7 +71,7 @@ class History:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Of some values; statistics has one that is slow and one that fails where the sum overflows."""
+    """The mean of some values. (Those of `statistics` are slow, or fail where the sum overflows.)"""
     return sum(values) / len(values)
 
 

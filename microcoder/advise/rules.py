@@ -212,7 +212,7 @@ def no_code(history: History) -> str | None:
 
 
 def accuracy_without_signal(history: History) -> float | None:
-    """The accuracy of late, if in nearly every group all rewards were the same."""
+    """The mean accuracy of the last steps, if in nearly every group all rewards were equal."""
     shares, accuracies = history.last("no_signal_share", 3), history.last("accuracy", 3)
     return mean(accuracies) if accuracies and shares and min(shares) >= 0.95 else None
 

@@ -46,7 +46,7 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, config_toml: str, info: dict[str, Any]) -> Run:
-        """Make the folder and begin; one that holds a run, or anything else, is refused."""
+        """Make the folder and begin a run; refuse a folder that holds a run, or anything else."""
         path = Path(path)
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def _now() -> str:
 
 
 def read_info(path: str | Path) -> dict[str, Any]:
-    """What run.json says; a folder that is no run is refused."""
+    """Read run.json; refuse a folder that is no run."""
     path = Path(path)
     if not all((path / name).is_file() for name in (INFO, CONFIG)):
         near = path if path.is_dir() else path.parent
@@ -173,7 +173,7 @@ def read_info(path: str | Path) -> dict[str, Any]:
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl so far, in the order of steps; a line that a kill cut off is left out."""
+    """Read metrics.jsonl so far, in the order of steps, without a line that a kill cut off."""
     return read_lines(Path(path) / METRICS)
 
 

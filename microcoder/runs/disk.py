@@ -29,7 +29,7 @@ class RunError(ValueError):
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Make or replace a file: whoever looks finds the old bytes or the new ones, and they outlive a power cut."""
+    """Write a file atomically: readers find the old bytes or the new ones, and these survive a power cut."""
     part = path.with_name(f".{path.name}.part")
     with writing(path):
         try:
@@ -62,7 +62,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file of lines, each of which names its step; none where there is no file."""
+    """Read a file of JSON lines that each name a step; none where there is no file."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or torn
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file of a run that somebody else may have made, for reading; OSError unless it is a regular one, just there.
+    """Open a file of a run that somebody else may have made; OSError unless it is a regular file and no link.
 
     A pipe would be waited for without end, a device may be anything, and a link may lead to what is nobody's business.
     """
@@ -95,7 +95,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """The whole lines; none for one that is too long, nor for what a kill tore off at the end."""
+    """Yield the whole lines, without those that are too long or were torn off at the end by a kill."""
     long = False
     while piece := file.readline(LINE):
         if piece.endswith(b"\n"):
@@ -107,7 +107,7 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can carry to every reader: numbers of numpy and torch as Python's own, what is not finite as null."""
+    """Make a value fit for JSON: numbers of numpy and torch as Python's own, what is not finite as None."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says about `path` into directions."""
+    """Turn an OSError about `path` into a RunError that says what to do."""
     try:
         yield
     except OSError as error:
@@ -138,7 +138,7 @@ def full_disk(path: Path) -> RunError:
 
 
 def _cut_torn_line(file: IO[bytes]) -> int:
-    """Where the next line begins."""
+    """Cut off a last line without an end; return where the next line begins."""
     end = file.seek(0, os.SEEK_END)
     if end:
         file.seek(end - 1)
@@ -150,7 +150,7 @@ def _cut_torn_line(file: IO[bytes]) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new name is on the disk only when its folder is."""
+    """Flush a folder: a new name is on the disk only when its folder is."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -159,7 +159,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def take_lock(path: Path, otherwise: str = "choose another name with train.name=...") -> IO[bytes]:
-    """The lock of the directory `path`; a live holder is named in the refusal, and what else can be done."""
+    """Lock the directory `path`; where another process holds the lock, the error names it and says what to do."""
     name = path / ".lock"
     with writing(name):
         lock = open(name, "a+b", buffering=0)
@@ -175,7 +175,7 @@ def take_lock(path: Path, otherwise: str = "choose another name with train.name=
 
 
 def release_lock(lock: IO[bytes]) -> None:
-    """Let go at once, even where a forked child still holds the file open."""
+    """Unlock at once, even where a forked child still holds the file open."""
     if not lock.closed:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_UN)

@@ -76,7 +76,7 @@ def _curve(axis: Any, metrics: Metrics, name: str, label: str, color: str, raw: 
 
 
 def _points(axis: Any, metrics: Metrics, name: str, label: str) -> None:
-    """Evaluations: squares, with the interval where it is known."""
+    """Draw evaluations as squares, with their intervals where these are known."""
     tested = [line for line in metrics if line.get(name) is not None]
     if tested:
         values, low, high = (series(tested, name + end) for end in ("", "_low", "_high"))
@@ -124,7 +124,7 @@ def _time(axis: Any, metrics: Metrics) -> None:
 
 
 def _finish(axis: Any, title: str) -> None:
-    """The title, and under it the legend; or a word where there is nothing to show."""
+    """Set the title, and under it the legend; write "not recorded" where there is no curve."""
     axis.set_title(title)
     handles, labels = axis.get_legend_handles_labels()
     if handles:
@@ -136,7 +136,7 @@ def _finish(axis: Any, title: str) -> None:
 
 
 def _mark_stages(axes: Sequence[Any], metrics: Metrics) -> None:
-    """A thin line in each panel where a stage begins, labelled in the first."""
+    """Draw a thin line in each panel where a stage begins, labelled in the first."""
     for before, after in itertools.pairwise(stages(metrics)):
         at = after[0]["step"] - 0.5
         for axis in axes:

@@ -67,7 +67,7 @@ def write_rollouts(
 
 
 def read_rollouts(run: str | Path, step: int, test: bool = False) -> list[Rollout]:
-    """The rollouts of a step, in the order of their rows; a step without any is refused with the nearest that has."""
+    """Read the rollouts of a step in the order of rows; the error about a step without any names the nearest."""
     what = "answers of an evaluation" if test else "rollouts"
     if not _file(run, step, test).exists():
         there = steps(run, test)
@@ -148,7 +148,7 @@ def select(
     truncated: bool | None = None,
     limit: int | None = None,
 ) -> list[Rollout]:
-    """Those that match, in their order; or the `worst` so many: lowest reward, then advantage, then the longest.
+    """Select what matches, in its order; or the `worst` N: lowest reward, then advantage, then the longest.
 
     `best` is the other end: highest reward, then advantage, then the shortest. A rollout without a reward (a fault of
     the judge) is neither.
@@ -238,7 +238,7 @@ def groups_of(rollouts: Sequence[dict[str, Any]]) -> list[Group]:
 
 
 def read_groups(run: str | Path, problem: str | None = None) -> Iterator[tuple[int, list[Group]]]:
-    """(step, its groups) in the order of steps, one line at a time; what cannot be used is passed over.
+    """Yield (step, its groups) in the order of steps, line by line, without broken lines.
 
     With `problem`, only steps that sampled it, which are found without parsing the others.
     """
@@ -275,7 +275,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _checked(group: Group) -> Group:
-    """TypeError for one that nobody could sort or count."""
+    """Return the group; TypeError where its fields have wrong types."""
     numbers = group[1:]
     if not isinstance(group.problem, str) or not all(isinstance(n, int | float) and abs(n) < 1e15 for n in numbers):
         raise TypeError("it is no group")

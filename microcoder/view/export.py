@@ -34,7 +34,7 @@ SCRIPT_END = re.compile(r"</(script)", re.IGNORECASE)
 
 
 def export(root: Path, path: Path, megabytes: float = 20.0) -> str:
-    """Write the file; what it holds, in words."""
+    """Write the file; return a sentence about what it holds."""
     answers, words = _answers(Questions(Library(root)), int(megabytes * 1e6))
     runs = [key.split("=", 1)[1] for key in answers if key.startswith("run\n")]
     packed = {"about": {"words": words, "only": runs[0] if len(runs) == 1 else None}, "answers": answers}
@@ -44,7 +44,7 @@ def export(root: Path, path: Path, megabytes: float = 20.0) -> str:
 
 
 def bundle() -> str:
-    """The modules as one script: each a function that gives what it exports."""
+    """Join the modules into one script, each as a function that returns its exports."""
     parts = ["const modules = {};"]
     for name in MODULES:
         text = (STATIC / name).read_text(encoding="utf-8")
@@ -56,7 +56,7 @@ def bundle() -> str:
 
 
 def spread(steps: list[int]) -> list[int]:
-    """The same steps in an order in which any first few are spread evenly: the last, the first, the middle ..."""
+    """Order steps so that any first few are spread evenly: the last, the first, the middle ..."""
     end = len(steps) - 1
     order = [end, 0] if steps else []
     parts = 2
@@ -87,7 +87,7 @@ def _answers(answers: Questions, room: int) -> tuple[dict[str, Any], str]:
 
 
 def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> tuple[int, int]:
-    """How many of its steps are taken, and how many there are."""
+    """Keep the answers about one run; return how many of its steps were taken, and how many there are."""
     _keep(found, answers.run(name), "run", run=name)
     _keep(found, answers.metrics(name), "metrics", run=name)
     _keep(found, answers.remarks(name), "remarks", run=name)
@@ -100,7 +100,7 @@ def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> tup
 
 
 def _steps(found: dict[str, Any], answers: Questions, run: str, steps: list[int], room: int) -> list[int]:
-    """The steps whose rollouts there is room for; one at least."""
+    """Keep the rollouts of the steps there is room for, one at least; return these steps."""
     chosen: list[int] = []
     for step in spread(steps):
         record = answers.step(run, step)
@@ -124,7 +124,7 @@ def _finders(found: dict[str, Any], answers: Questions, run: str, steps: set[int
 
 
 def _keep(found: dict[str, Any], value: Any, question: str, **parameters: Any) -> None:
-    """By the name under which static/api.js looks for it."""
+    """Keep an answer under the key by which static/api.js looks it up."""
     found["\n".join([question, *(f"{name}={parameters[name]}" for name in sorted(parameters))])] = value
 
 

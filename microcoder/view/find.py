@@ -73,7 +73,7 @@ def last_visits(folder: Entry) -> tuple[dict[str, list[int]], str]:
 
 
 def _visits(folder: Entry, problem: str | None = None) -> tuple[Iterable[Visit], str]:
-    """What came of the groups, in the order of steps; and a note where that is not the whole run."""
+    """The groups of each step, in the order of steps; and a note where that is not the whole run."""
     if folder.file("rollouts", "groups.jsonl").exists():
         return read_groups(folder.path, problem), ""
     ends = time.monotonic() + BUDGET_S
@@ -193,7 +193,7 @@ def _last(folder: Entry) -> tuple[Visits, str]:
 
 
 def suspicions(code: str) -> list[str]:
-    """Why a program that was accepted might be a cheat, in words; none for most."""
+    """List the reasons why an accepted program might be a cheat; most have none."""
     return list(_suspicions(code)) if code.strip() else []
 
 
@@ -211,7 +211,7 @@ def _suspicions(code: str) -> tuple[str, ...]:
 
 
 def _ignores_input(tree: ast.Module) -> str:
-    """A function that uses none of its arguments, or a program that reads nothing."""
+    """Report a function that uses none of its arguments, or a program that reads nothing."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     functions += [n for c in tree.body if isinstance(c, ast.ClassDef) for n in c.body if isinstance(n, ast.FunctionDef)]
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -229,7 +229,7 @@ def _ignores_input(tree: ast.Module) -> str:
 
 
 def _table(tree: ast.Module) -> str:
-    """A chain of ifs, or a dictionary, from constants to constants: answers by heart."""
+    """Report a chain of ifs from constants to constants: answers learnt by heart."""
     tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If) and _answers(node)]
     equal = [test for test in tests if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)]
     literal = [test for test in equal if _constant(test.comparators[0]) or _constant(test.left)]
@@ -239,7 +239,7 @@ def _table(tree: ast.Module) -> str:
 
 
 def _answers(branch: ast.If) -> bool:
-    """Whether what a branch does is to give a constant."""
+    """Whether a branch only returns or prints a constant."""
     only = branch.body[0] if len(branch.body) == 1 else None
     if isinstance(only, ast.Return):
         return only.value is not None and _constant(only.value)

@@ -109,7 +109,7 @@ METRICS += ["step_s"]
 
 
 def thin(x: Array, y: Array, points: int = POINTS) -> dict[str, Any]:
-    """{"x", "y"} of what was recorded; beyond `points` of it, thinned, and {"mean_x", "mean_y"} of the buckets."""
+    """Thin a curve to about `points`: {"x", "y"}, and {"mean_x", "mean_y"} of the buckets where it was thinned."""
     known = np.isfinite(y)
     x, y = x[known], y[known]  # (n,)
     if len(y) <= points:
@@ -131,14 +131,14 @@ def thin(x: Array, y: Array, points: int = POINTS) -> dict[str, Any]:
 
 
 def _short(values: Array) -> list[float]:
-    """Six digits are more than a chart can show; whole numbers without a point."""
+    """Round to six digits, more than a chart can show; whole numbers become int."""
     return [int(v) if v == int(v) and abs(v) < 1e15 else float(f"{v:.6g}") for v in values.tolist()]
 
 
 
 
 class Follower(ABC):
-    """What is drawn from such a file, line by line. `begin` makes it empty, `line` takes one in."""
+    """A reader of a growing file of lines. `begin` starts over, `line` takes one line in."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.lock = path, threading.Lock()
@@ -154,7 +154,7 @@ class Follower(ABC):
     def line(self, line: bytes) -> None: ...
 
     def update(self) -> None:
-        """Take in what is new; `behind` where that would take too long at once: the next time it goes on."""
+        """Read what is new; set `behind` where the budget ends before the file: the next call goes on."""
         with self.lock:
             try:
                 file = opened(self.path)
@@ -200,19 +200,19 @@ Kind = TypeVar("Kind", bound=Follower)
 
 
 class Followers(Generic[Kind]):
-    """The followers of the files that were asked for last."""
+    """A cache of followers, of the files that were asked for last."""
 
     def __init__(self, make: Callable[[Path], Kind]) -> None:
         self._make, self._lock = make, threading.Lock()
         self._followers: OrderedDict[Path, Kind] = OrderedDict()
 
     def behind(self, path: Path) -> int:
-        """How far a file has been read that is not read to its end; 0 for others: the answers go on without it."""
+        """The offset up to which a file was read, while it is not read to its end; else 0."""
         follower = self._followers.get(Path(os.path.realpath(path)))
         return follower.offset if follower is not None and follower.behind else 0
 
     def get(self, path: Path) -> Kind:
-        """That of the file, up to date."""
+        """The follower of a file, up to date."""
         with self._lock:
             if path not in self._followers:
                 self._followers[path] = self._make(path)
@@ -297,7 +297,7 @@ def _level(name: str) -> Problem:
 
 
 def _flat(record: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """verdicts: {accepted: 3} becomes verdicts.accepted."""
+    """Flatten a record: {"verdicts": {"accepted": 3}} becomes ("verdicts.accepted", 3.0)."""
     for name, value in record.items():
         if isinstance(value, dict) and prefix.count(".") < 2:
             yield from _flat(value, f"{prefix}{name}.")
@@ -308,7 +308,7 @@ def _flat(record: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float
 
 
 class Remarks(Follower):
-    """What was wrong at which step, and was not already at one of the few steps before."""
+    """The advisor's remarks by step, each made once while its reason lasts."""
 
     def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
         self.config = config

@@ -103,7 +103,7 @@ def _read(path: Path, stamped: object) -> StepRollouts:
 
 
 def _row(record: Rollout, problem: str) -> Rollout:
-    """With numbers where numbers belong, and text where text does: others count and sort them."""
+    """Replace what is no number among the numbers by None, and make texts of what should be text."""
     row = {**record, "problem": problem}
     for name in NUMBERS:
         value = row.get(name)
@@ -116,7 +116,7 @@ def _row(record: Rollout, problem: str) -> Rollout:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file of lines; one that is torn or broken is passed over, a file that is not there has none."""
+    """Yield the objects of a file of JSON lines, without torn or broken ones; none where there is no file."""
     try:
         with opened(path) as file:
             for line in lines_of(file):

@@ -20,12 +20,12 @@ FRESH_S = 1.0
 
 
 class Missing(LookupError):
-    """What was asked for is not there; the message says what is."""
+    """Something asked for that does not exist; the message says what does."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A folder of one of the kinds. `file` is the only way to what is in it."""
+    """A folder that is a run, an evaluation or a study. `file` is the only way to its files."""
 
     kind: str
     name: str
@@ -54,7 +54,7 @@ class Listing:
 
 
 class Library:
-    """The folders under `root`; of one run alone, where `root` is a run itself."""
+    """The runs, evaluations and studies under `root`, or the one that `root` is itself."""
 
     def __init__(self, root: Path) -> None:
         root = root.resolve()
@@ -71,7 +71,7 @@ class Library:
             return self._listing
 
     def get(self, name: str, *kinds: str) -> Entry:
-        """The folder of that name; one that is not there is refused."""
+        """The folder of that name; Missing where there is none."""
         folder = self.listing().folders.get(name)
         if folder is None or (kinds and folder.kind not in kinds):
             raise Missing(f"there is no {' or '.join(kinds) or 'run'} {name!r} under {self.root.name}")
@@ -105,7 +105,7 @@ def _look(root: Path, only: str | None) -> Listing:
 
 
 def _entries(path: Path) -> tuple[set[str], list[str]]:
-    """The names of its files and of its folders that are worth a look; nothing of a folder that cannot be read."""
+    """The names of the files and of the visible folders in a folder; none where it cannot be read."""
     files, folders = set(), []
     try:
         with os.scandir(path) as entries:
@@ -131,7 +131,7 @@ def _kind(names: set[str]) -> str | None:
 
 
 def stamps(paths: Iterator[Path] | list[Path]) -> tuple[tuple[int, int, int], ...]:
-    """What changes when one of the files does."""
+    """Inode, size and time of each file: what changes when one of them does."""
     return tuple(_stamp(path) for path in paths)
 
 

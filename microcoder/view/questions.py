@@ -1,4 +1,4 @@
-"""Every question that the pages ask, as a function: what it is asked in, a value that JSON can carry out.
+"""Every question that the pages ask, as a function that returns a value for JSON.
 
 The server gives these answers as they are asked for; an exported file holds some of them.
 """
@@ -28,13 +28,13 @@ LINE = 160  # characters of a statement in a list
 
 
 class Questions:
-    """The questions, of one library."""
+    """The questions about one library, a method each."""
 
     def __init__(self, library: Library) -> None:
         self.library, self.columns, self.advice = library, Followers(Columns), Followers(_remarks)
 
     def stamp(self, *names: str) -> object:
-        """What changes when an answer about these folders may have."""
+        """A value that changes whenever an answer about these folders may change."""
         folders = [self.library.get(name) for name in names]
         files = [folder.path / "metrics.jsonl" for folder in folders]
         behind = [(self.columns.behind(file), self.advice.behind(file)) for file in files]

@@ -224,7 +224,7 @@ def _questions(server: FastAPI, answers: Questions) -> None:
 
 
 def _json(request: Request, value: Any, stamp: object = None) -> Response:
-    """The value; or nothing, where the asker holds the same. Without a stamp the value itself tells."""
+    """Answer with the value, or 304 where the asker holds it. The ETag is of the stamp, else of the value."""
     try:
         try:
             body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
@@ -267,7 +267,7 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 
 class PageGuard:
-    """The middleware. `hosts`: names by which this server is asked, None where any is good, as a token decides."""
+    """Middleware that checks host and token. `hosts`: the allowed names; None: any, as a token decides."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None, token: str | None) -> None:
         self.app, self.hosts, self.token = app, hosts, token
@@ -299,7 +299,7 @@ class PageGuard:
         return None
 
     def _entry(self, scope: Scope) -> Response | None:
-        """None: come in. With a token in the address, a cookie, and the same address without it."""
+        """None where the token is right. A token in the address is replaced by a cookie; without one, 401."""
         if self.token is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)

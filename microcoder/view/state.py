@@ -33,7 +33,7 @@ DOTS, TEXT = 200, 500  # in a line of TOML; characters of what a table shows
 
 
 def state(folder: Entry) -> dict[str, Any]:
-    """What the table of runs shows of a run. What cannot be read is named under `faults`."""
+    """Summarise a run for the table of runs. What cannot be read is named under `faults`."""
     try:
         return _state(folder)
     except Exception as error:  # whatever stands in its files: the other runs are listed all the same
@@ -62,7 +62,7 @@ def _state(folder: Entry) -> dict[str, Any]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object, or ValueError; none at all where there is no file."""
+    """Read a JSON object; ValueError where it is none, {} where there is no file."""
     try:
         record = json.loads(_bytes(path, JSON))
     except (FileNotFoundError, NotADirectoryError):
@@ -75,7 +75,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The settings as they stand there, known to this version or not; ValueError, or none where there is no file."""
+    """Read settings unchecked, as another version may have written them; ValueError, or {} where there is no file."""
     try:
         data = _bytes(path, TOML)
         if any(line.count(b".") > DOTS for line in data.splitlines()):  # a key of so many parts takes tomllib hours
@@ -141,7 +141,7 @@ def _news(info: dict[str, Any]) -> float | None:
 
 
 def _tail(path: Path) -> list[dict[str, Any]]:
-    """The last whole lines; a torn or broken one is passed over."""
+    """Read the last whole lines, without torn or broken ones."""
     try:
         with opened(path) as file:
             start = max(0, file.seek(0, os.SEEK_END) - TAIL)
@@ -184,7 +184,7 @@ def _whole(value: Any) -> int | None:
 
 
 def words(value: Any) -> Any:
-    """Text or a number as it is; of anything else, what it looks like."""
+    """Return text, numbers and None as they are, anything else as a short repr."""
     if value is None or isinstance(value, bool) or _number(value):
         return value
     return (value if isinstance(value, str) else quoted(value))[:TEXT]
