@@ -19,6 +19,7 @@ from .parts import OUTSIDE, Counts, dropped_parts, kept_parts, name_of, read_los
 from .pipeline import STAGES
 
 EXAMPLES = 4  # of each reason
+MARKS = ("unverified", "many_answers")  # tags by which training may refuse problems
 STATEMENT = 1_500  # characters of a statement that are shown
 KEPT, DROPPED, INK = "#2f6f9f", "#c9744f", "#1b1f24"
 WIDTH, HEIGHT, BAR = 150, 260, 26  # of a step, of all records, of a bar
@@ -76,7 +77,7 @@ def kept_of(folder: Path) -> Distributions:
             found.sources[number_of(part), problem.source] += 1
             found.kinds[problem.kind] += 1
             found.labels[problem.difficulty or "no label"] += 1
-            found.tags.update(tag for tag in problem.tags if tag == "unverified")
+            found.tags.update(tag for tag in problem.tags if tag in MARKS)
             found.years[problem.date[:4] or "unknown"] += 1
             measured = {name: record.notes[name] for name in MEASURED if record.notes.get(name) is not None}
             sizes = {

@@ -431,3 +431,13 @@ def test_examples_of_drops_are_a_sample_that_is_always_the_same(tmp_path):
 
     forward, backward = drop(list(range(100))), drop(list(range(99, -1, -1)))
     assert forward == backward and len(forward) == EXAMPLES and forward != list(range(EXAMPLES))
+
+
+def test_the_report_counts_the_marks_by_which_training_refuses_problems(tmp_path):
+    folder = tmp_path / "verify/1-run"
+    tags = [["unverified"], ["many_answers"], ["many_answers", "graphs"], []]
+    write_part(folder, "00-00000", [Record(Problem(f"made/{n}", tags=found)) for n, found in enumerate(tags)])
+    write_json(folder / "done.json", {"kept": 4, "dropped": {}, "seconds": 1.0})
+    text = page(tmp_path)
+    assert "<td>unverified</td><td>1</td>" in text and "<td>many_answers</td><td>2</td>" in text
+    assert "graphs" not in text
