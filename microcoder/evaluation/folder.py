@@ -275,8 +275,9 @@ class Scores:
         return tables.text(self.result)
 
     def __repr__(self) -> str:
-        about = f"{tables.headline(self.result)}: {tables.cell_text(self._of_policy)}%"
-        return f"<Scores of {about}, limit {self.limit or 'none'}, {self.policy}>"
+        limit = f", limit {self.limit}" if self.limit else ""
+        found = f"{self.policy} {tables.cell_text(self._of_policy)}, in %{limit}"
+        return f"<Scores of {tables.headline(self.result)}: {found}>"
 
 
 def read_scores(path: str | Path) -> Scores:

@@ -49,7 +49,9 @@ def markdown(result: Result) -> str:
 def latex(result: Result) -> str:
     """Write a row for each limit and policy; a group of columns for each platform, in it one for each difficulty."""
     rows = list(_rows(result["scores"]))
-    caption = rf"{for_latex(headline(result))}. Accuracy in \%, with its 95\% interval."
+    caption = rf"{for_latex(headline(result))}. Accuracy in \%."
+    if any(_span(cell, 0, "") for _, _, of in rows for row in of["table"].values() for cell in row.values()):
+        caption = caption[:-1] + r", with its 95\% interval."
     groups: Result = rows[0][2]["table"] if rows else {"all": {"all": {}}}
     levels = list(groups["all"])
     wide, columns = len(levels), len(levels) * len(groups)

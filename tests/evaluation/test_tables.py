@@ -188,6 +188,11 @@ def test_latex_has_the_interval_of_every_accuracy_on_a_line_below():
     assert r"Accuracy in \%, with its 95\% interval." in lines[2]
 
 
+def test_a_caption_speaks_of_intervals_only_where_there_are_some():
+    assert "interval" not in latex({"problems": 1, "tries": 1, "scores": score([MARKS[0]], PROBLEMS[:1])})
+    assert r"Accuracy in \%." in latex({"scores": {}})
+
+
 def test_many_platforms_and_difficulties_stand_below_each_other_and_no_line_is_cut():
     levels = [f"level{n}" for n in range(7)]
     result = spread(["atcoder", "kattis", "spoj"], levels)
