@@ -42,7 +42,7 @@ export async function benchPage(root) {
   function listing() {
     found = null;
     redraw(body, list.bench.length ? table('Bench results', COLUMNS, list.bench, parameters.sort ?? 'name')
-      : empty('No bench results yet', 'Nothing under this folder holds a scores.json. Score a model, and look again:', h('code', {}, 'microcoder bench nano --suite starter')));
+      : empty('No bench results yet', 'Nothing under this folder holds a scores.json. Score a model, and look again:', h('code', {}, 'microcoder eval nano --suite starter')));
   }
 
   function problems() {
