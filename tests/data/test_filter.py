@@ -10,9 +10,9 @@ import pytest
 from microcoder.data.filter import dates, licences
 from microcoder.data.filter.contamination import EvaluationSet
 from microcoder.data.filter.duplicates import Index, signature
+from microcoder.data.filter.forms import blind, cases, code, words
 from microcoder.data.filter.quality import LIMITS, quality, signals
 from microcoder.data.filter.relevance import relevance
-from microcoder.data.filter.text import blind, cases, code, words
 from microcoder.data.record import Dropped, Record
 from microcoder.schema import Compare, Problem, Test
 

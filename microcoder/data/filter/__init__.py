@@ -18,7 +18,7 @@ _DATE = re.compile(r"\s*(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?!\d)")
 
 
 def dates(record: Record, *, after: str = "2023-01-01", before: str = "", unknown: Unknown = "keep") -> Record:
-    """Of `after` or later, and earlier than `before`; an empty limit is none. "2023-05" means its first day."""
+    """Keep problems from `after` on and before `before`; an empty limit is none. "2023-05" is its first day."""
     date = day(record.problem.date)
     if not date:
         if unknown == "drop":
@@ -35,7 +35,7 @@ def dates(record: Record, *, after: str = "2023-01-01", before: str = "", unknow
 
 
 def licences(record: Record, *, allow: Sequence[str] = (), unknown: Unknown = "keep") -> Record:
-    """One of `allow`, however it is spelled ("CC BY 4.0", "cc-by-4.0"); nothing in it allows everything."""
+    """Keep licences of `allow` in any spelling ("CC BY 4.0", "cc-by-4.0"); an empty `allow` allows all."""
     licence = record.problem.licence
     if not isinstance(licence, str) or not _bare(licence):
         if unknown == "drop":
@@ -46,7 +46,7 @@ def licences(record: Record, *, allow: Sequence[str] = (), unknown: Unknown = "k
 
 
 def day(text: object) -> str:
-    """As 2023-05-01, which sorts; nothing where it is no date."""
+    """A date as 2023-05-01, which sorts; nothing where the text is none."""
     match = _DATE.match(text) if isinstance(text, str) else None
     if not match:
         return ""

@@ -46,7 +46,7 @@ class Likeness(NamedTuple):
 
 
 def likeness(one: Array, many: Array) -> Array:
-    """(many, 4) of one signature to each of many, in the order of Likeness."""
+    """(many, 4) likeness of one signature to each of many, in the order of Likeness."""
     text = (one["text"] == many["text"]).mean(axis=1) * ((many["shingles"] > 0) & (one["shingles"] > 0))  # (many,)
     code = (one["code"] == many["code"]).mean(axis=1) * ((many["tokens"] > 0) & (one["tokens"] > 0))
     shared = (one["inputs"] == many["inputs"]) & ((many["cases"] > 0) & (one["cases"] > 0))[:, None]  # (many, slots)
@@ -55,7 +55,7 @@ def likeness(one: Array, many: Array) -> Array:
 
 
 def twins(a: Array, b: Array, like: Likeness, threshold: float = 0.8) -> tuple[By, float] | None:
-    """By what they are one problem, and how alike they are in it; None where they are two, or it cannot be told."""
+    """What shows that two signatures are of one problem, and how alike they are in it; None where nothing does."""
     shingles, tokens, evidence = (min(int(a[name]), int(b[name])) for name in ("shingles", "tokens", "evidence"))
     if a["exact"] == b["exact"] != 0 and (shingles >= 4 or like.cases >= 0.5):
         return "exact", 1.0
@@ -88,7 +88,7 @@ def _same_text(a: Array, b: Array, like: Likeness, threshold: float) -> bool:
 
 
 def _enough(text: float, shingles: int) -> int:
-    """How many bytes tests have to say."""
+    """The bytes of evidence that tests must have."""
     if shingles >= 60:
         return 8 if text >= 0.2 else 24
     return 64 if 0.3 <= text <= 0.65 else 24
@@ -114,7 +114,7 @@ class Twin(NamedTuple):
 
 
 class Index:
-    """The problems seen so far."""
+    """The signatures of the problems seen so far, to find twins among."""
 
     def __init__(self, threshold: float = 0.8) -> None:
         self.threshold = threshold  # similarity of texts
@@ -150,7 +150,7 @@ class Index:
         return best
 
     def save(self, path: str | Path) -> None:
-        """The file appears under its name only when it is complete."""
+        """Write the index; the file appears under its name only when it is complete."""
         path = Path(path)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         with open(part, "wb") as file:
@@ -195,7 +195,7 @@ class Index:
             self._heads[places] = row
 
     def _grow(self, rows: Array) -> None:
-        """Room for twice as many rows as these, which are linked anew."""
+        """Make room for twice as many rows as these, and link them anew."""
         room = 1 << max(10, len(rows).bit_length())
         self._rows, self._before = np.zeros(room, SIGNATURE), np.full((room, _KEYS), -1, np.int32)
         self._rows[: len(rows)] = rows

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from ..record import Dropped, Record
-from .text import statement
+from .forms import statement
 
 _MAKE = r"\b(?:write|create|build|develop|make|design|implement|give|provide)\b"
 _NEAR = r"[^.\n]{0,60}?"
@@ -27,7 +27,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 class Asked:
-    """A request, as a pattern with words (w|w|w) of which every match holds one: to look for words is far faster."""
+    """A request as a pattern, with words (w|w|w) of which every match holds one: a search for words is far faster."""
 
     def __init__(self, words: str, pattern: str) -> None:
         self.words, self.pattern = words.split("|"), _pattern(pattern)
@@ -149,7 +149,7 @@ def relevance(record: Record) -> Record:
 
 
 def _mark_many_answers(record: Record, text: str, lower: str) -> Record:
-    """Set the tag, or take it away."""
+    """Set the tag `many_answers`, or take it away."""
     problem = record.problem
     checked, unordered = (bool(getattr(problem.compare, name, None)) for name in ("checker", "unordered"))
     places = (found.start() for found in _ANY.finditer(text)) if "any" in lower or "one of" in lower else ()

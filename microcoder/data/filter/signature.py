@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ...schema import ACCEPTED, Problem, Test
 from ..record import Record, expected, usable
-from . import text
+from . import forms
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ _SHIFTS = _RANDOM.integers(0, 2**63, 128, dtype=np.uint64)
 
 
 def number(text: str) -> int:
-    """64 bits that stand for a text."""
+    """A hash of a text of 64 bits."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
@@ -132,13 +132,13 @@ BYTES = 32
 
 
 def choices(words: Collection[str], text: str) -> int:
-    """The words of the table that a text makes use of, as bits; `text` in lower case, for what version it is."""
+    """The words of the table that a text uses, as bits; `text`, in lower case, tells which version it is."""
     versions = {version.replace(" ", "_") for version in _VERSION.findall(text)}
     return sum(1 << _BIT[word] for word in _BIT.keys() & {*words, *versions})
 
 
 def choose_differently(a: int, b: int) -> bool:
-    """Each has a word that the other has not, and both are of one line."""
+    """Whether two texts name different words of one line of the table."""
     return any(a & ~b & mask and b & ~a & mask for mask in _MASKS)
 
 
@@ -166,7 +166,7 @@ _MOST = 4096  # characters of a test that are weighed: more says no more
 
 
 def signature(record: Record) -> bytes:
-    """Pure, for worker processes. What is not there or cannot be read counts as nothing, and resembles nothing."""
+    """The signature of a problem. What is not there or cannot be read counts as nothing, and resembles nothing."""
     row = np.zeros((), SIGNATURE)
     _of_text(row, record.problem.statement)
     right = (solution for solution in usable(record.problem) if expected(solution) == ACCEPTED)
@@ -176,7 +176,7 @@ def signature(record: Record) -> bytes:
 
 
 def _of_text(row: Array, statement: object) -> None:
-    words = text.blind(statement) if isinstance(statement, str) else []
+    words = forms.blind(statement) if isinstance(statement, str) else []
     if not isinstance(statement, str) or not words:
         return
     shingles, known = grams(words, SHINGLE), set(words)
@@ -188,12 +188,12 @@ def _of_text(row: Array, statement: object) -> None:
     row["choices"] = np.frombuffer(choices(known, folded).to_bytes(BYTES, "little"), np.uint8)
     literals = {word for word in known if word.isdigit()}.union(_QUOTED.findall(statement))
     if len(shingles) < SHORT:
-        literals |= text.identifiers(statement)
+        literals |= forms.identifiers(statement)
     row["literals"] = _bits(literals, row["literals"].size)
 
 
 def _of_code(row: Array, solution: tuple[str, str] | None) -> None:
-    tokens = text.code(*solution) if solution else []
+    tokens = forms.code(*solution) if solution else []
     if tokens:
         shingles = grams(tokens, SHINGLE)
         row["program"] = number(" ".join(tokens)) or 1
@@ -210,7 +210,7 @@ def _of_tests(row: Array, problem: Problem) -> None:
         tests=[t for t in tests if isinstance(t, Test) and isinstance(t.input, str) and isinstance(t.output, str)],
         asserts=[a for a in asserts if isinstance(a, str)],
     )
-    cases = {given: expected for given, expected in text.cases(readable) if given or expected}
+    cases = {given: expected for given, expected in forms.cases(readable) if given or expected}
     if cases:
         said = "\n".join(sorted(f"{given[:_MOST]} {expected[:_MOST]}" for given, expected in cases.items()))
         row["cases"] = min(len(cases), 65535)

@@ -39,12 +39,12 @@ def lift_facts(record: Record) -> Record:
 
 
 def bare(line: str) -> str:
-    """A line without what only sets it off: marks of headings, of emphasis, of lists."""
+    """A line without the marks of headings, emphasis and lists."""
     return line.strip(" \t#*_>|-•:")
 
 
 def _without_starter(record: Record, parts: Sequence[Part]) -> Sequence[Part]:
-    """Without "Please complete the following python code precisely" and the code, once that is the starter code."""
+    """The parts without "Please complete the following python code" and its code, which becomes the starter code."""
     problem = record.problem
     for n, (asked, code) in enumerate(pairwise(parts)):
         *before, last = asked.text.rstrip().rsplit("\n", 1)
@@ -80,7 +80,7 @@ def _without_limits(record: Record, text: str) -> str:
 
 
 def _set_limit(record: Record, what: str, amount: str) -> bool:
-    """Whether it could be read."""
+    """Set an empty limit; False where the amount cannot be read."""
     problem, value = record.problem, _amount(amount, _SECONDS if what == "time" else _MEGABYTES)
     if not value:
         return False
@@ -102,7 +102,7 @@ def _amount(text: str, units: dict[str, float]) -> float:
 
 
 def _set_tags(record: Record, line: str) -> bool:
-    """Tags written as a list of Python's."""
+    """Set empty tags from a Python list; False where the line is none."""
     try:
         tags = ast.literal_eval(line.strip()) if len(line) < 2_000 else None
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -160,7 +160,7 @@ def remove_noise(record: Record) -> Record:
 
 
 def _without_footer(text: str) -> str:
-    """Without a last paragraph of mere noise, which may stand below a sample: several lines, or several words."""
+    """The text without a last paragraph of mere noise of three words or more, which may stand below a sample."""
     while True:
         before, _, last = text.rstrip().rpartition("\n\n")
         lines = last.split("\n")
@@ -187,7 +187,7 @@ def _is_noise(line: str) -> bool:
 
 
 def _is_navigation(line: str) -> bool:
-    """Home | Problems | Submit: three words at least, most of them such as lead elsewhere."""
+    """Whether a line is navigation (Home | Problems | Submit): three words at least, most of them links."""
     words = [word.lower() for word in _SEPARATOR.split(line)]
     path = line.count(" » ") > 1  # Contests » Round 3 » Problem B
     return path or (len(words) > 2 and sum(word in _NAVIGATION for word in words) > len(words) / 2)

@@ -60,7 +60,7 @@ def _line(line: str) -> str:
 
 
 def _symbol(match: re.Match[str]) -> str:
-    """A sign of mathematics that was UTF-8 taken for something else, which ftfy is not sure of.
+    """A mathematical sign out of UTF-8 that was read in another encoding, where ftfy is not sure.
 
     For Windows-1252 (â‹… is ⋅, â‰¤ is ≤), or for what Macs once used (‚â§ is ≤).
     """
@@ -96,7 +96,7 @@ def normalise_space(record: Record) -> Record:
 
 
 def spaced(text: str) -> str:
-    """No spaces at the ends of lines, one blank line at most, odd spaces as plain ones."""
+    """The text with no spaces at the ends of lines, one blank line at most, and odd spaces as plain ones."""
     parts = []
     for part in blocks(text):
         if part.kind == "prose":

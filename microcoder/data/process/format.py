@@ -52,7 +52,7 @@ def settle(record: Record) -> Record:
 
 
 def arguments(text: str) -> list[Any] | dict[str, Any] | None:
-    """A test's input as the arguments of a call; None where it is none. Numbers are marked text: they may be huge."""
+    """A test's input as arguments: a list or an object, else None. Numbers stay text: they may be huge."""
     try:
         value = json.loads(text, parse_int="\0{}".format, parse_float="\0{}".format)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def arguments(text: str) -> list[Any] | dict[str, Any] | None:
 
 
 def parsed(code: str) -> ast.Module | None:
-    """None where it is no Python."""
+    """The syntax tree; None where the code is no Python."""
     try:
         with warnings.catch_warnings():  # of "\d" in a string, which is not for us to mend
             warnings.simplefilter("ignore")
@@ -84,7 +84,7 @@ def _kind(problem: Problem) -> str:
 
 
 def _entry(problem: Problem) -> str:
-    """What the starter code, or else a reference, defines: the only thing, or the one that the asserts call."""
+    """The function that the starter code, or else a reference, defines; of several, the one that the asserts call."""
     asked = "\n".join(problem.asserts)
     for code in filter(None, (problem.starter_code, *references(problem))):
         names = defined(code)
@@ -170,7 +170,7 @@ class Signature:
 
 
 def defined(code: str) -> list[str]:
-    """What the code defines: `add`, `Solution.twoSum`; not what is private or lies deeper."""
+    """The public functions and methods of the code: `add`, `Solution.twoSum`; none inside of functions."""
     classes = [(match.start(), match[1]) for match in _CLASS.finditer(code)]
     found = []
     for match in _HEADER.finditer(code):
@@ -203,7 +203,7 @@ def starter(code: str, entry: str) -> str:
 
 
 def _parsed(text: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The header that the text begins with: as far as the first colon with which it is Python."""
+    """The function whose header the text begins with, up to the first colon that makes it Python."""
     for colon in (match.end() for match in re.finditer(r":(?=\s|$)", text)):
         try:
             with warnings.catch_warnings():

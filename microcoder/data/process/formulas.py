@@ -30,7 +30,7 @@ _FORMULA = re.compile(r"[\\^_=<>+]|^\s*[A-Za-z]\s*$")  # not an escaped bracket 
 
 
 def normalise_latex(record: Record) -> Record:
-    """The statement; the title is left alone."""
+    """Normalise the statement; the title is left alone."""
     problem = record.problem
     statement = on_prose(normal(problem.statement), _unwrapped, within=True)
     if statement != problem.statement:
@@ -40,7 +40,7 @@ def normalise_latex(record: Record) -> Record:
 
 
 def normal(text: str) -> str:
-    """Every formula between dollars."""
+    """The text with every formula between dollars."""
     if "$" not in text and "\\" not in text:
         return text
     out: list[str] = []

@@ -39,7 +39,7 @@ def identify(record: Record) -> Record:
 
 @lru_cache(maxsize=8)  # it is asked for again where a text came back unchanged
 def language_of(text: str) -> tuple[str, float]:
-    """("en", 0.98) of the words in the text, without code, samples and formulas."""
+    """Language and probability, such as ("en", 0.98), of the words outside of code, samples and formulas."""
     spoken = prose(text)
     if not _WORD.search(spoken):
         spoken = text  # all of it looked like code: a docstring
@@ -65,8 +65,8 @@ def _identifier() -> Any:
 Message = dict[str, str]
 
 
-class Endpoint(Protocol):
-    """What is needed of microcoder.data.endpoint.Endpoint."""
+class Translator(Protocol):
+    """A language model that answers messages, such as microcoder.data.endpoint.Endpoint."""
 
     def ask(self, messages: list[Message], *, key: str) -> str: ...
 
@@ -87,7 +87,7 @@ _NAME = re.compile(
 )
 
 
-def translate(record: Record, *, endpoint: Endpoint | None = None, tries: int = 3) -> Record:
+def translate(record: Record, *, endpoint: Translator | None = None, tries: int = 3) -> Record:
     """Translate statement and title, unless they are English."""
     problem = record.problem
     foreign = problem.language
@@ -104,7 +104,7 @@ def translate(record: Record, *, endpoint: Endpoint | None = None, tries: int = 
     return identify(record)
 
 
-def _translated(text: str, endpoint: Endpoint, tries: int, short: bool = False) -> str:
+def _translated(text: str, endpoint: Translator, tries: int, short: bool = False) -> str:
     masked, kept = mask(text)
     messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": masked}]
     fault = Dropped("translation_failed", "it was not tried")
@@ -129,7 +129,7 @@ def _translated(text: str, endpoint: Endpoint, tries: int, short: bool = False) 
 
 
 def mask(text: str) -> tuple[str, list[str]]:
-    """The text with marks in the place of all that must not be translated, and what they stand for."""
+    """The text with marks in place of what must not be translated, and what each mark stands for."""
     kept: list[str] = []
     letters = [char for char in text if char.isalpha()]
     latin = sum(char < "\u0250" for char in letters) > 0.8 * len(letters)

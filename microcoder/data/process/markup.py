@@ -106,7 +106,7 @@ def _converted(text: str, names: set[str]) -> str:
 
 
 def _well_formed(text: str, names: set[str]) -> str:
-    """The same with nothing but clean tags: what is no HTML is escaped, attributes are gone that nobody needs.
+    """The text with clean tags only: what is no HTML is escaped, attributes that nobody needs are removed.
 
     Without attributes equal tags stay equal, and a parser need not repeat thousands of them in each paragraph.
     """
@@ -159,7 +159,7 @@ def _decoded(text: str) -> str:
 
 
 def _tags_as_code(text: str) -> str:
-    """A tag that was escaped in HTML is meant to be read: in backticks nobody takes it for one again."""
+    """The text with escaped tags in backticks: they are meant to be read, and must not be taken for HTML again."""
     return _TAG.sub(lambda match: f"`{match.group()}`" if match[2].lower() in _KNOWN else match.group(), text)
 
 
@@ -174,7 +174,7 @@ _BREAK = "\u2029"  # stands for a blank line on the way; repaired texts hold non
 
 
 def markdown(html: str) -> str:
-    """Blank lines stay paragraphs, so that text with a little HTML in it keeps its shape."""
+    """Convert HTML. Blank lines stay paragraphs, so that text with a little HTML in it keeps its shape."""
     outside, pieces = True, []
     for piece in _PRE.split(html):
         outside = not piece.startswith("<pre>") and (outside or piece == "</pre>")

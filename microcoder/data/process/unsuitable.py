@@ -76,7 +76,7 @@ def refuse_answer(record: Record, *, share: float = 0.6, least: int = 8) -> Reco
 
 
 def _lines(code: str) -> frozenset[str]:
-    """The lines that do something."""
+    """The lines of a program that do something, without white space."""
     tree = parsed(code)
     text = code.split("\n")
     found = {_bare(text[number - 1]) for node in tree.body for number in _numbers(node)} if tree else set()
@@ -87,12 +87,10 @@ def _numbers(node: ast.stmt) -> Iterator[int]:
     if isinstance(node, _HEADERS):
         for inner in node.body:
             yield from _numbers(inner)
-    elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not _is_text(node):
+    elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return  # a docstring
         yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _bare(line: str) -> str:

@@ -225,15 +225,15 @@ def statements(candidate: str, asserts: list[ast.Assert], call: str) -> list[str
     """The asserts as statements of their own, with `call` (such as `Solution().add`) in the candidate's place."""
     target = ast.parse(call, mode="eval").body
 
-    class Named(ast.NodeTransformer):
+    class Renamed(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return target if node.id == candidate else node
 
-    return [ast.unparse(Named().visit(statement)) for statement in asserts]
+    return [ast.unparse(Renamed().visit(statement)) for statement in asserts]
 
 
 def _parameters(starter: str) -> list[str]:
-    """Of the last function of the starter code, which may have no body; without `self`."""
+    """The parameters, without `self`, of the last function of the starter code, which may have no body."""
     try:
         tree = parsed(f"{starter.rstrip()} pass", "")
     except Dropped:

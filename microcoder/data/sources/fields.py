@@ -40,7 +40,7 @@ def read_rows(source: str, build: Build, path: str | Path, limit: int | None) ->
 
 
 def attempt(source: str, where: str, build: Callable[[Any], Record], row: Any) -> Record | Unreadable:
-    """One row. `build` gives the native id; here it becomes `<source>/<native id>`, and the lineage begins."""
+    """Build one row. `build` gives the native id, which becomes `<source>/<native id>`, and the lineage begins."""
     try:
         record = build(row)
     except Dropped as loss:
@@ -70,7 +70,7 @@ def text(row: Row, *names: str, default: str | None = None) -> str:
 
 
 def decoded(value: Any, what: str, reason: str = "unreadable_tests") -> Any:
-    """What JSON text (or a Python literal) stands for; nothing for empty text; other values are themselves."""
+    """The value of JSON text or of a Python literal; None for empty text; values that are no text as they are."""
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -192,13 +192,13 @@ def platform(url: str) -> str:
 
 
 def codeforces_url(contest: Any, index: Any) -> str:
-    """Of problem B of contest 1873; nothing where either is not known."""
+    """The address of problem B of contest 1873; nothing where either is not known."""
     known = str(contest or "").isdigit() and int(contest) > 0 and str(index or "").isalnum()
     return f"https://codeforces.com/problemset/problem/{contest}/{index}" if known else ""
 
 
 def content_id(*parts: Any) -> str:
-    """Twelve letters that stay the same as long as what a row says does."""
+    """An id of twelve letters, made of what a row says."""
     whole = json.dumps(parts, sort_keys=True, default=str).encode()
     return hashlib.sha256(whole).hexdigest()[:12]
 

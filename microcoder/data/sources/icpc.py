@@ -37,7 +37,7 @@ _TIME_LIMITS = {".timelimit": r"([\d.]+)", "domjudge-problem.ini": r"(?m)^timeli
 
 
 def read_yaml(file: Path, folder: Path) -> dict[str, Any]:
-    """The keys of a file that may be missing."""
+    """The keys of a YAML file; none where there is no such file."""
     if not file.exists():
         return {}
     yaml = package("yaml")
@@ -79,7 +79,7 @@ def read_tests(folder: Path) -> tuple[list[Test], list[tuple[str, str]], int]:
 
 
 def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
-    """Solutions with the verdict they must get; the name alone of one that is not a single file of a known language."""
+    """Solutions with their expected verdict; the name alone of one that is not a single file of a known language."""
     for place, verdict in _VERDICTS.items():
         for entry in sorted((folder / "submissions" / place).glob("*")):
             inside = sorted(entry.rglob("*")) if entry.is_dir() else [entry]
@@ -93,7 +93,7 @@ def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
 
 
 def read_time_limit(folder: Path) -> float | None:
-    """From where it was written before problem.yaml could hold it."""
+    """The time limit from the files that held it before problem.yaml could."""
     for name, pattern in _TIME_LIMITS.items():
         if (folder / name).is_file() and (match := re.search(pattern, read_text(folder / name, folder))):
             return seconds(match.group(1))
@@ -148,7 +148,7 @@ def _build(folder: Path) -> Record:
 
 
 def _flags(about: dict[str, Any], folder: Path) -> str:
-    """The default validator's flags; Dropped where something else decides, or is decided."""
+    """The default validator's flags; drop a package that is not judged by it."""
     kinds = set(words(about.get("type"))) | set(str(about.get("validation", "")).split())
     if "interactive" in kinds:
         raise Dropped("interactive", "problem.yaml says so")

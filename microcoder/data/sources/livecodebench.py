@@ -40,7 +40,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def unpickle(data: bytes) -> Any:
-    """Strings, numbers, lists, tuples and dicts; anything else is Dropped."""
+    """Unpickle strings, numbers, lists, tuples and dicts; drop anything else."""
     try:
         for opcode, argument, _ in pickletools.genops(data):
             if opcode.name not in _PLAIN:
@@ -55,7 +55,7 @@ def unpickle(data: bytes) -> Any:
 
 
 def decompress(data: bytes) -> bytes:
-    """zlib, up to LARGEST bytes."""
+    """Decompress zlib data, up to LARGEST bytes."""
     stream = zlib.decompressobj()
     try:
         out = stream.decompress(data, LARGEST)
@@ -98,7 +98,7 @@ def build(row: Row) -> Record:
 
 
 def _private(value: Any) -> Any:
-    """JSON text, or that text packed."""
+    """The private tests out of JSON text, plain or packed."""
     if not isinstance(value, str) or value.lstrip()[:1] in ("", "["):
         return decoded(value, "the private tests")
     try:

@@ -34,7 +34,7 @@ _CONSTANTS = {"True": "true", "False": "false", "None": "none", "true": "true", 
 
 
 def statement(record: Record) -> str:
-    """The statement, or Dropped: what comes after may take it to be text."""
+    """The statement; drop a problem whose statement is no text."""
     text = record.problem.statement
     if not isinstance(text, str):
         raise Dropped("malformed", f"the statement is of type {type(text).__name__}, not text")
@@ -51,10 +51,10 @@ def blind(text: str) -> list[str]:
     tokens = _NAME.findall(text)
     distinct = set(tokens)
     proper = {name for name in _CAPITAL.findall(text) if name.lower() not in distinct}
-    forms = {t: ["#"] if t in proper or _identifier(t) else _WORD.findall(t.lower()) for t in distinct}
+    known = {t: ["#"] if t in proper or _identifier(t) else _WORD.findall(t.lower()) for t in distinct}
     out: list[str] = []
     for token in tokens:
-        form = forms[token]
+        form = known[token]
         if form != ["#"] or out[-1:] != form:
             out += form
     return out
