@@ -4,10 +4,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
-__all__ = ["Compare", "Judge", "Problem", "Solution", "Test", "Verdict", "build_dataset", "evaluate", "load_problems"]
+__all__ = [
+    "Compare",
+    "Judge",
+    "Problem",
+    "Solution",
+    "Test",
+    "Verdict",
+    "build_dataset",
+    "calibrate",
+    "evaluate",
+    "load_problems",
+    "train",
+]
 
 if TYPE_CHECKING:
-    from .api import build_dataset, evaluate, load_problems
+    from .api import build_dataset, calibrate, evaluate, load_problems, train
     from .judge import Judge
     from .schema import Compare, Problem, Solution, Test, Verdict
 

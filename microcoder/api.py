@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .data.dataset import Dataset
     from .data.pipeline import StepProgress
     from .evaluation.folder import Scores
+    from .runs import Run
+    from .training.calibration import TemperatureCalibration
+    from .training.recorder import TrainingObserver
 
 
 def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
@@ -112,3 +115,58 @@ def evaluate(
     limits = sorted({limit} if isinstance(limit, int) else set(limit))
     options |= {"samples": samples, "temperature": temperature, "limits": limits, "seed": seed, "settings": settings}
     return evaluate(model, suite, completions=completions, output=output, fresh=fresh, **options)
+
+
+def train(
+    config: str | os.PathLike[str] = "demo",
+    *,
+    resume: bool = False,
+    observer: TrainingObserver | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a model: `train("demo", **{"train.steps": 4})`. Return the run, with its metrics, rollouts and summary.
+
+    config     a TOML file, a configuration of the package (demo, paper, ...), or a run directory
+    resume     go on with the run from its last checkpoint
+    observer   told of steps, phases, notes and warnings; none: nothing is shown
+    settings   section.key=value, as on the command line
+    """
+    from .config import configuration
+    from .training.launch import launch
+
+    found, folder = configuration(_words(config, settings))
+    return launch(found, folder, resume=resume, observer=observer)
+
+
+def calibrate(
+    config: str | os.PathLike[str] = "demo",
+    *,
+    grid: Sequence[float] = (),
+    problems: int = 32,
+    pilot_steps: int = 12,
+    observer: TrainingObserver | None = None,
+    **settings: Any,
+) -> TemperatureCalibration:
+    """Choose the sampling temperature by diversity, T(D): `calibrate("demo").temperature`.
+
+    grid          temperatures to sample at; none: 0.2 to 1.8 in steps of 0.2
+    problems      how many training problems are sampled
+    pilot_steps   steps of each pilot run; 0: none, and grpo.diversity_target must be given
+    """
+    from .config import configuration
+    from .training.calibration import GRID
+    from .training.calibration import calibrate as measure
+    from .training.launch import quiet
+    from .training.ranks import Silent
+
+    quiet()
+    found, _ = configuration(_words(config, settings))
+    return measure(found, observer or Silent(), grid or GRID, problems, pilot_steps)
+
+
+def _words(config: str | os.PathLike[str], settings: dict[str, Any]) -> list[str]:
+    """What one would type: the configuration, then section.key=value, the values as TOML."""
+    from .config import toml_value
+
+    values = {name: toml_value(value) if "." in name else value for name, value in settings.items()}
+    return [os.fspath(config), *(f"{name}={value}" for name, value in values.items())]

@@ -10,6 +10,7 @@ from functools import cache
 import torch
 from train_runs import settings
 
+from microcoder.collect import Response
 from microcoder.grpo import (
     Objective,
     group_advantages,
@@ -21,8 +22,7 @@ from microcoder.grpo import (
 from microcoder.models import resolve
 from microcoder.models.weights import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
-from microcoder.training.collect import Response
-from microcoder.training.loading import load_model
+from microcoder.training.trl import load_model
 
 SAMPLES, LIMIT, REPEAT, TEMPERATURE = 4, 24, 8, 1.2
 NANO = resolve("nano")

@@ -17,6 +17,7 @@ FLOORS = (  # a part may import the parts of the floors before its own
     {"config", "runs", "advise", "models", "starter"},
     {"judge", "grpo"},
     {"sampling"},
+    {"collect"},
     {"training", "data"},
     {"evaluation"},
     {"study", "view", "serve"},
@@ -46,7 +47,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "evaluation": (
         {
             "schema", "files", "layout", "stats", "prompts", "config", "models", "runs", "judge",
-            "grpo", "sampling", "evaluation", "starter", "data.sources", "data.record", "data.endpoint",
+            "grpo", "sampling", "collect", "evaluation", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),

@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 
 from microcoder.config import Config, load, to_toml
 from microcoder.runs import Run, latest_checkpoint, read_metrics
+from microcoder.training.launch import train
 from microcoder.training.ranks import Silent
-from microcoder.training.training import train
 
 torch.set_num_threads(1)
 

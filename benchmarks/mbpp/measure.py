@@ -12,6 +12,7 @@ import torch
 
 from benchmarks.mbpp.results import TIME_LIMIT_S, UNTRAINED, accuracies, score_file, score_words
 from microcoder import Judge, Problem
+from microcoder.collect import Response, respond
 from microcoder.config import Config, usable_cores
 from microcoder.files import read_problems
 from microcoder.models import resolve
@@ -19,10 +20,9 @@ from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.prompts import messages
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampling, encode, sampler_for
-from microcoder.training.collect import Response, respond
-from microcoder.training.evaluate import evaluation
-from microcoder.training.loading import load_model
-from microcoder.training.training import quiet
+from microcoder.training.launch import quiet
+from microcoder.training.step import evaluation
+from microcoder.training.trl import load_model
 
 LIMIT, LIMITS = 192, {"humaneval": 256}  # tokens in a response: of any set, of this one
 LONG = 512  # tokens: longer prompts (four of test's) have a sampler of their own, or they would size everybody's cache

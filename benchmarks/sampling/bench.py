@@ -23,9 +23,9 @@ from microcoder.config import load
 from microcoder.models import ModelSource, resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.schema import Problem
-from microcoder.training.loading import load_model
+from microcoder.training.launch import quiet, versions
 from microcoder.training.problems import load_problems, with_prompts
-from microcoder.training.training import quiet, versions
+from microcoder.training.trl import load_model
 
 
 class Broken(Exception):

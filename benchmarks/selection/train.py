@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.selection.results import finished, score_file
 from microcoder import Judge, Problem
+from microcoder.collect import respond
 from microcoder.config import Config
 from microcoder.files import read_problems
 from microcoder.models import resolve
@@ -25,10 +26,9 @@ from microcoder.prompts import messages
 from microcoder.runs import checkpoints
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampler, Sampling, encode
-from microcoder.training.collect import respond
-from microcoder.training.evaluate import evaluation
-from microcoder.training.loading import load_model
-from microcoder.training.training import quiet
+from microcoder.training.launch import quiet
+from microcoder.training.step import evaluation
+from microcoder.training.trl import load_model
 
 COMMON = [  # the rest is the demo's
     "train.train_batch_size=8",

@@ -15,15 +15,15 @@ from functools import partial
 from math import comb
 from pathlib import Path
 
+from microcoder.collect import respond
 from microcoder.config import load
 from microcoder.judge.remote import open_judge
 from microcoder.models import resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling
-from microcoder.training.collect import respond
-from microcoder.training.loading import load_model
+from microcoder.training.launch import quiet
 from microcoder.training.problems import load_problems, with_prompts
-from microcoder.training.training import quiet
+from microcoder.training.trl import load_model
 
 
 def main() -> None:

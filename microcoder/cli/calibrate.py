@@ -10,7 +10,6 @@ import click
 
 from . import Refused
 from .completion import complete_config
-from .configuration import settings_of
 from .shown import echo
 
 
@@ -30,15 +29,19 @@ def command(
     stays there in a pilot of its own. Measurements are kept, so a second call is quick. In a configuration,
     grpo.temperature="auto" does all this before training.
     """
+    from ..config import ConfigError, configuration
     from .terminal import Terminal
 
-    config, _ = settings_of(words)
+    try:
+        config, _ = configuration(words)
+    except ConfigError as error:
+        raise Refused(str(error)) from None
     temperatures = _grid(grid)
     _refuse_output(Path(output))  # before anything is measured
     from ..judge import JudgeError
     from ..runs.plot import plot_calibration
-    from ..training.calibrating import GRID, as_record, calibrate
-    from ..training.training import quiet
+    from ..training.calibration import GRID, as_record, calibrate
+    from ..training.launch import quiet
     from .live import Live
 
     quiet()

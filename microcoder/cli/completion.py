@@ -230,7 +230,7 @@ def _named(incomplete: str, names: Iterable[str]) -> Iterator[CompletionItem]:
 
 
 def _recipes(incomplete: str) -> Iterator[CompletionItem]:
-    from ..config.layers import about, shipped
+    from ..config import about, shipped
 
     return _named(incomplete, {name: about(path) for name, path in shipped().items()})
 

@@ -14,7 +14,7 @@ from .shown import echo
 @click.argument("file", type=click.Path())
 def command(name: str, file: str) -> None:
     """Copy the configuration NAME (see `microcoder ls`) to FILE, to change it and train with it."""
-    from ..config.layers import shipped
+    from ..config import shipped
     from ..schema import nearest
 
     if name not in shipped():

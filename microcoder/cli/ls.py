@@ -14,8 +14,7 @@ from .shown import echo
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def command(as_json: bool) -> None:
     """List the configurations, algorithms, models, problems and suites that have a name."""
-    from ..config import ABOUT
-    from ..config.layers import about, shipped
+    from ..config import ABOUT, about, shipped
     from ..models import known
 
     found = {

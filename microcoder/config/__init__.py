@@ -5,7 +5,7 @@ found by name, `toml` the way back: `to_toml` writes a file that `load` accepts.
 that come with the package.
 """
 
-from .layers import SETTING, ConfigError, load, load_as, parse_setting, settings
+from .layers import SETTING, ConfigError, about, configuration, find, load, load_as, parse_setting, settings, shipped
 from .presets import ABOUT, PRESETS
 from .sections import (
     ClusterConfig,
@@ -39,11 +39,15 @@ __all__ = [
     "Section",
     "StageConfig",
     "TrainConfig",
+    "about",
+    "configuration",
     "expected",
+    "find",
     "load",
     "load_as",
     "parse_setting",
     "settings",
+    "shipped",
     "to_toml",
     "toml_value",
     "usable_cores",

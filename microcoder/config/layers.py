@@ -34,6 +34,38 @@ def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Confi
     return load_as(Config, path, overrides, _with_preset({"grpo": {"preset": Config().grpo.preset}}))
 
 
+def configuration(words: Sequence[str]) -> tuple[Config, Path]:
+    """`[CONFIG] [section.key=value ...]` -> the configuration, and the folder of its run.
+
+    CONFIG is a file, a run, or a configuration of the package by its name.
+    """
+    named = bool(words) and SETTING.fullmatch(words[0]) is None
+    changes = words[1:] if named else words
+    path = find(words[0]) if named else None
+    config = load(path, changes)
+    if named and path == Path(words[0]) / "config.toml":  # a run: it is gone on with where it lies now
+        if not any(change.startswith(("train.folder=", "train.name=")) for change in changes):
+            return config, path.parent
+    return config, Path(config.train.folder) / (config.train.name or (Path(words[0]).stem if named else "run"))
+
+
+def find(word: str) -> Path:
+    """Return the file that CONFIG means: a file, the settings of a run, or a configuration of the package."""
+    path, names = Path(word), shipped()
+    if (path / "config.toml").exists():
+        return path / "config.toml"
+    if path.exists() and not path.is_dir():
+        return path
+    if word in names:
+        return names[word]
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder that holds no run; name a run, a file, or one of {', '.join(names)}")
+    if path.suffix == ".toml" or "/" in word:
+        raise ConfigError(f"there is no file {path}; to begin one: microcoder cp demo {path}")
+    hint = nearest(word, names) or f"; there are {', '.join(names)}"
+    raise ConfigError(f"{word!r} is neither a file nor a configuration of the package{hint}")
+
+
 def load_as(
     model: type[Settings],
     path: str | Path | None,

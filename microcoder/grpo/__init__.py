@@ -32,17 +32,27 @@ from .advantages import group_advantages, has_signal, overlong_penalty
 from .diversity import diversity, group_diversity
 from .loss import Loss, Objective, policy_loss, token_entropy, token_logprobs
 from .stages import Stage, plan, segments, stage_at
-from .temperature import Choice, Decision, PlateauWatch, Probe, WatchState, choose_temperature, plateau, steady, viable
+from .temperature import (
+    Choice,
+    PlateauWatch,
+    StageRequest,
+    TemperatureProbe,
+    WatchState,
+    choose_temperature,
+    plateau,
+    steady,
+    viable,
+)
 from .truncation import draws, ends_in_repetition, repeat_tokens, truncation_mask
 
 __all__ = [
     "Choice",
-    "Decision",
     "Loss",
     "Objective",
     "PlateauWatch",
-    "Probe",
     "Stage",
+    "StageRequest",
+    "TemperatureProbe",
     "WatchState",
     "choose_temperature",
     "diversity",

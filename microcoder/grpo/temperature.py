@@ -74,7 +74,7 @@ def _decay(values: NDArray[np.float64]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Probe:
+class TemperatureProbe:
     """What was measured at one temperature before training."""
 
     temperature: float
@@ -96,7 +96,7 @@ class Probe:
 VIABLE = 0.5  # of the best accuracy
 
 
-def viable(probes: Sequence[Probe]) -> list[Probe]:
+def viable(probes: Sequence[TemperatureProbe]) -> list[TemperatureProbe]:
     """Those accurate enough to learn at, by temperature; all, where nothing was solved at any."""
     best = max((probe.accuracy for probe in probes), default=0.0)
     return sorted((p for p in probes if p.accuracy >= VIABLE * best), key=lambda p: p.temperature)
@@ -108,7 +108,7 @@ class Choice(NamedTuple):
     reason: str  # a sentence with the numbers, for the log
 
 
-def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
+def choose_temperature(probes: Sequence[TemperatureProbe], target: float) -> Choice:
     """The lowest viable temperature that keeps D above the target D*; failing that, the most diverse viable one."""
     if not probes:
         raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
@@ -149,7 +149,7 @@ class WatchState:
         object.__setattr__(self, "series", tuple(self.series))  # JSON makes it a list
 
 
-class Decision(NamedTuple):
+class StageRequest(NamedTuple):
     """A stage that is asked for: `temperature` from the step after `step` on."""
 
     step: int
@@ -175,7 +175,7 @@ class PlateauWatch:
 
     def update(
         self, state: WatchState, step: int, diversity: float, temperature: float
-    ) -> tuple[WatchState, Decision | None]:
+    ) -> tuple[WatchState, StageRequest | None]:
         """The state after one more step at `temperature`, and the stage it asks for, if any."""
         if temperature != state.temperature:  # D jumps with the temperature: what was seen before says nothing now
             state = replace(state, temperature=temperature, series=())
@@ -192,4 +192,4 @@ class PlateauWatch:
             f"step {step}: D is {state.series[-1]:.3f} and, from the last {self.window} steps, settles on {level:.3f}, "
             f"below D* = {self.target:.3f}: temperature {temperature:g} -> {higher:g}"
         )
-        return replace(state, asked_at=step), Decision(step, higher, level, self.target, reason)
+        return replace(state, asked_at=step), StageRequest(step, higher, level, self.target, reason)

@@ -74,6 +74,17 @@ def is_cached(name: str) -> bool:
     return Path(source.path).is_dir() or smollm2.hub_folder(source.path) is not None
 
 
+def hub_fault(name: str) -> str:
+    """Why the hub cannot give this model now; nothing where it can."""
+    try:
+        from huggingface_hub import HfApi
+
+        HfApi().model_info(name, timeout=smollm2.HUB_TIMEOUT_S)
+    except Exception as error:  # offline, blocked, no such model, no access: whatever it is, training would meet it too
+        return f"the hub cannot be used: {str(error).partition(chr(10))[0] or type(error).__name__}"
+    return ""
+
+
 def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
     found, note = find(folder)
     if not is_adapter(found):

@@ -70,7 +70,7 @@ class Run:
         run = cls(path, take_lock(path), {})
         try:
             run.info = read_info(path)
-            run._last_step = max((line["step"] for line in run.metrics()), default=None)
+            run._last_step = max((line["step"] for line in run.metrics), default=None)
             run.update(status="running", ended=None, reason=None)
         except BaseException:
             run.close()
@@ -94,15 +94,32 @@ class Run:
         self._last_step = step
         self.update(steps_done=step)
 
+    @property
     def metrics(self) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl so far, one a step."""
         return read_metrics(self.path)
+
+    def rollouts(self, step: int) -> list[dict[str, Any]]:
+        """Read the rollouts of a step."""
+        return rollouts.read_rollouts(self.path, step)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Before and after, as summary.json has them; empty until the run has ended."""
+        path = self.path / "summary.json"
+        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """The folder of the newest complete checkpoint."""
+        return latest_checkpoint(self.path)
 
     def rewind(self, step: int) -> None:
         """Drop the metrics and rollouts of later steps, which will be made again.
 
         Each file is dealt with at once or not at all, and doing so again changes nothing: after a kill, rewind again.
         """
-        kept = [line for line in self.metrics() if line["step"] <= step]
+        kept = [line for line in self.metrics if line["step"] <= step]
         write_whole(self.path / METRICS, b"".join(map(json_line, kept)))
         rollouts.drop_after(self.path, step)
         self._last_step = kept[-1]["step"] if kept else None

@@ -290,4 +290,3 @@ def _pick(
         for n in range(end_count):
             ended = ended | (tl.load(ends + n) == chosen)
         tl.store(done + row, ended.to(tl.int64))
-

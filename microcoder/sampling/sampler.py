@@ -45,9 +45,7 @@ class Completion:
     truncated: bool  # stopped by the limit, not by an end token
 
 
-def draw(
-    logits: torch.Tensor, sampling: Sampling, generator: torch.Generator
-) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(logits: torch.Tensor, sampling: Sampling, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """(the next token of each row, its log-probability at the temperature). logits (n, vocabulary)
 
     The log-probability is that of the whole distribution, which top_p and top_k only cut the tail of.

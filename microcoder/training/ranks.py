@@ -33,16 +33,16 @@ def together() -> None:
 
 
 def open_run(make: Callable[[], Run], path: Path) -> Any:
-    """The run in the first process, a Reader of it in the others, once it is there."""
+    """The run in the first process, a FollowedRun of it in the others, once it is there."""
     if first():
         run = make()
         together()
         return run
     together()
-    return Reader(path)
+    return FollowedRun(path)
 
 
-class Reader:
+class FollowedRun:
     """A run as the other processes see it: what is written down is left to the first."""
 
     def __init__(self, path: Path) -> None:
@@ -52,13 +52,14 @@ class Reader:
     def info(self) -> dict[str, Any]:
         return read_info(self.path)
 
+    @property
     def metrics(self) -> list[dict[str, Any]]:
         return read_metrics(self.path)
 
     def update(self, **fields: Any) -> None: ...
     def rewind(self, step: int) -> None: ...
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> FollowedRun:
         return self
 
     def __exit__(self, *_: object) -> None: ...

@@ -117,6 +117,13 @@ def test_cp_says_what_is_wrong(here, name, file, words):
     assert list(here.iterdir()) == []
 
 
+def test_config_prints_what_train_would_use_of_a_name_or_a_file(here):
+    done = microcoder("config", "demo", "--no-comments")
+    Path("my.toml").write_text(done.out)
+    assert (done.code, load("my.toml")) == (0, load(shipped()["demo"]))
+    assert "did you mean 'demo'?" in microcoder("config", "dmo").err
+
+
 # --- a dry run
 
 
@@ -179,7 +186,7 @@ def test_where_the_temperature_is_auto_a_stage_may_name_any(here):
         (["demo", "train.stepz=3"], "unknown key 'stepz' in section [train]; did you mean 'steps'?"),
         (["demo", "demo"], "'demo' is not a setting; write section.key=value"),
         (["dmo"], "did you mean 'demo'?"),
-        (["zzz"], "there are cluster-32b, cluster-4b, demo, paper, smollm2"),
+        (["zzz"], f"there are {', '.join(shipped())}"),
         (["none.toml"], "there is no file none.toml; to begin one: microcoder cp demo none.toml"),
         (["."], "is a folder that holds no run"),
         (["demo", "--resume"], "runs/demo holds no run to go on with; leave out --resume"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcoder.grpo import PlateauWatch, Probe, WatchState, choose_temperature, plateau, steady, viable
+from microcoder.grpo import PlateauWatch, TemperatureProbe, WatchState, choose_temperature, plateau, steady, viable
 
 quick = settings(deadline=None)
 
@@ -76,7 +76,11 @@ def test_steady_is_a_series_that_settles_on_the_target_however_far_it_fell():
     assert falling[-1] > 0.4 and not steady(falling, 0.4)
 
 
-LOW, MIDDLE, HIGH = Probe(0.6, 0.35, 0.40), Probe(0.9, 0.50, 0.38), Probe(1.2, 0.65, 0.30)
+LOW, MIDDLE, HIGH = (
+    TemperatureProbe(0.6, 0.35, 0.40),
+    TemperatureProbe(0.9, 0.50, 0.38),
+    TemperatureProbe(1.2, 0.65, 0.30),
+)
 
 
 def test_the_lowest_temperature_with_enough_diversity_is_chosen():
@@ -88,8 +92,8 @@ def test_the_lowest_temperature_with_enough_diversity_is_chosen():
 
 
 def test_a_pilot_that_settles_below_the_target_rules_its_temperature_out():
-    falls = Probe(0.9, 0.50, 0.38, pilot=(0.2,) * 20)
-    holds = Probe(1.2, 0.65, 0.30, pilot=(0.45,) * 20)
+    falls = TemperatureProbe(0.9, 0.50, 0.38, pilot=(0.2,) * 20)
+    holds = TemperatureProbe(1.2, 0.65, 0.30, pilot=(0.45,) * 20)
     choice = choose_temperature([LOW, falls, holds], 0.4)
     assert choice.temperature == 1.2
     assert choice.reason.endswith(
@@ -105,17 +109,24 @@ def test_where_no_temperature_has_enough_diversity_the_most_diverse_is_chosen_an
 
 
 def test_of_equally_diverse_temperatures_the_lower_one_is_chosen():
-    assert choose_temperature([Probe(1.2, 0.1, 0.5), Probe(0.6, 0.1, 0.5)], 0.9).temperature == 0.6
+    assert (
+        choose_temperature([TemperatureProbe(1.2, 0.1, 0.5), TemperatureProbe(0.6, 0.1, 0.5)], 0.9).temperature == 0.6
+    )
 
 
 def test_without_diversity_or_a_solved_problem_the_lowest_temperature_is_chosen():
-    choice = choose_temperature([Probe(1.2, 0.3, 0.0), Probe(0.6, 0.1, 0.0)], 0.9)
+    choice = choose_temperature([TemperatureProbe(1.2, 0.3, 0.0), TemperatureProbe(0.6, 0.1, 0.0)], 0.9)
     assert choice.temperature == 0.6
     assert choice.reason.endswith("nothing was solved at any: T = 0.6 is the lowest")
 
 
 def test_a_temperature_at_which_the_model_writes_nonsense_is_not_chosen_for_its_diversity():
-    small = [Probe(0.2, 0.30, 0.045), Probe(0.6, 0.55, 0.030), Probe(1.0, 0.90, 0.006), Probe(1.2, 0.97, 0.001)]
+    small = [
+        TemperatureProbe(0.2, 0.30, 0.045),
+        TemperatureProbe(0.6, 0.55, 0.030),
+        TemperatureProbe(1.0, 0.90, 0.006),
+        TemperatureProbe(1.2, 0.97, 0.001),
+    ]
     assert [probe.temperature for probe in viable(small)] == [0.2, 0.6]
     assert choose_temperature(small, 0.5).temperature == 0.6
     choice = choose_temperature(small, 0.8)  # only nonsense is as diverse as that
@@ -124,16 +135,16 @@ def test_a_temperature_at_which_the_model_writes_nonsense_is_not_chosen_for_its_
 
 
 def test_where_nothing_is_solved_every_temperature_may_be_chosen():
-    assert len(viable([Probe(0.2, 0.3, 0.0), Probe(1.0, 0.9, 0.0)])) == 2
+    assert len(viable([TemperatureProbe(0.2, 0.3, 0.0), TemperatureProbe(1.0, 0.9, 0.0)])) == 2
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: choose_temperature([], 0.4), "no probes"),
-        (lambda: Probe(0.0, 0.5, 0.5), "temperature 0.0; training needs one above 0"),
-        (lambda: Probe(0.6, math.nan, 0.5), "T = 0.6 has diversity nan.*at least 2 responses"),
-        (lambda: Probe(0.6, 0.5, 40), "accuracy 40"),
+        (lambda: TemperatureProbe(0.0, 0.5, 0.5), "temperature 0.0; training needs one above 0"),
+        (lambda: TemperatureProbe(0.6, math.nan, 0.5), "T = 0.6 has diversity nan.*at least 2 responses"),
+        (lambda: TemperatureProbe(0.6, 0.5, 40), "accuracy 40"),
         (lambda: PlateauWatch(0.4, 5, 20, 0.2, 1.8), "window is 5 steps.*6 or more"),
         (lambda: PlateauWatch(0.4, 20, 20, 0.0, 1.8), "increment is 0.0.*such as 0.2"),
     ],

@@ -8,7 +8,7 @@ from verl_runs import CPU, settings, theirs
 
 from microcoder.config import PRESETS, load
 from microcoder.config.layers import shipped
-from microcoder.training.verl.stages import composed
+from microcoder.training.verl.trainer import composed
 
 
 @pytest.mark.parametrize("where", [CPU, ("run.engine=verl", "cluster.gpus_per_node=8")], ids=["cpu", "gpus"])

@@ -27,7 +27,7 @@ from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl_runs import settings, spied
 
 from microcoder.grpo import Stage, diversity
-from microcoder.training.names import metrics_of
+from microcoder.training.verl.settings import metrics_of
 
 GROUPS = 4
 

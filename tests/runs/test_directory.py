@@ -186,7 +186,7 @@ def test_metrics_come_back_as_they_were_logged_with_null_for_what_is_not_finite(
         run.log(1, logged | {"step": 1})
         expected = [{"step": 0, "test_accuracy": 0.25}]
         expected += [{"step": 1, "loss": None, "kl": None, "rows": 3, "verdicts": {"a": 2, "x": None}}]
-        assert run.metrics() == read_metrics(tmp_path / "a") == expected
+        assert run.metrics == read_metrics(tmp_path / "a") == expected
 
 
 def test_a_step_is_logged_once(tmp_path):

@@ -14,8 +14,7 @@ from microcoder.config import load
 from microcoder.study.launch import filled, identify, plan, shared
 from microcoder.study.measures import parse
 from microcoder.study.plan import FOLDER, ORDER, StudyError, find_scale, find_study, load_study, scales
-from microcoder.training.batches import batches
-from microcoder.training.planning import stages_of
+from microcoder.training.plan import batches, stages_of
 
 NANO, SMOLLM2 = find_scale("nano"), find_scale("smollm2")
 ASPECTS = {"evaluator": 4, "temperature": 10, "data": 4, "context": 6, "truncation": 6, "batch": 2, "kl_clip": 2}

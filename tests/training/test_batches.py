@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from train_runs import settings
 
-from microcoder.training.batches import Batches, PlanError, batches, order
+from microcoder.training.plan import Batches, PlanError, batches, order
 
 
 def plan(problems, mini, micro, samples=4, devices=1):

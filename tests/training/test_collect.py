@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 from train_runs import settings
 
+from microcoder.collect import respond
 from microcoder.grpo import Stage, group_diversity
 from microcoder.judge import Judge
 from microcoder.sampling import Completion
 from microcoder.schema import Problem, Test
-from microcoder.training.collect import collect, respond
-from microcoder.training.measuring import measures, records
+from microcoder.training.step import collect, measures, records
 
 RIGHT = "It is one.\n```python\nprint(1)\n```"
 AGAIN = "Let me think: one.\n```python\nprint(1)\n```"  # another text with the same program

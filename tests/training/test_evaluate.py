@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from microcoder.collect import Response
 from microcoder.schema import Problem, Verdict
-from microcoder.training.collect import Response
-from microcoder.training.evaluate import evaluation
+from microcoder.training import recorder
+from microcoder.training.step import evaluation
 
 
 def answers(verdicts, score=None, label="", ids=((1, 2, 3, 4),), truncated=False):
@@ -62,3 +63,20 @@ def test_each_difficulty_has_its_own_accuracy_in_order_of_the_score():
     assert list(found.items()) == [("2", {"accuracy": 0.5, "problems": 2}), ("10", {"accuracy": 0.5, "problems": 1})]
     named = evaluation([*answers([YES], label="hard"), *answers([NO], label="easy")], tries=1)["test_by_difficulty"]
     assert {name: part["accuracy"] for name, part in named.items()} == {"hard": 1, "easy": 0}
+
+
+def test_scores_that_are_all_different_are_counted_in_bands():
+    rows = [row for n in range(40) for row in answers([YES if n < 10 else NO], n / 40)]
+    found = evaluation(rows, tries=1)["test_by_difficulty"]
+    assert {band: part["problems"] for band, part in found.items()} == {
+        "0-0.2": 8, "0.2-0.4": 8, "0.4-0.6": 8, "0.6-0.8": 8, "0.8-1": 8,
+    }  # fmt: skip
+    assert (found["0-0.2"]["accuracy"], found["0.2-0.4"]["accuracy"], found["0.4-0.6"]["accuracy"]) == (1, 0.25, 0)
+    easy_first = evaluation([*answers([YES], label="hard"), *answers([NO], label="easy")], tries=1)
+    assert list(easy_first["test_by_difficulty"]) == ["easy", "hard"]
+
+
+def test_an_interval_that_says_nothing_is_not_said():
+    none = evaluation([*answers([NO]), *answers([NO])], tries=1)
+    assert recorder.tested(none) == "0.0% (2 problems, mean of 1 tries)"
+    assert " to " in recorder.tested(evaluation([*answers([NO]), *answers([YES])], tries=1))

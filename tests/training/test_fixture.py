@@ -27,15 +27,14 @@ from trl.generation.vllm_generation import VLLMGeneration
 
 from microcoder.config import PRESETS
 from microcoder.grpo import Stage
-from microcoder.training.batches import batches
-from microcoder.training.on_trl import SUMS, StageTrainer
-from microcoder.training.passes import alike
-from microcoder.training.training import quiet
+from microcoder.training.launch import quiet
+from microcoder.training.plan import batches
+from microcoder.training.trl import SUMS, TrlStageTrainer, alike
 
 quiet()
 
 
-class Scripted(StageTrainer):
+class Scripted(TrlStageTrainer):
     """The fixture takes the place of sampling and judging; all else is the trainer's."""
 
     def respond(self, numbers, problems, prompts, sampling, straggler_s):
@@ -150,7 +149,7 @@ def test_trls_fused_logprobs_are_ours(tmp_path, temperature):
     rows = [group[n % SAMPLES] for n, group in enumerate(fixture())]
     ids, attention, mask = padded(rows)
     found = []
-    for kind in (StageTrainer, GRPOTrainer):
+    for kind in (TrlStageTrainer, GRPOTrainer):
         trainer.model.zero_grad()
         logprobs, _, _ = kind._get_per_token_logps_and_entropies(trainer, trainer.model, ids, attention, mask.size(1))
         (logprobs * mask).sum().backward()
@@ -183,7 +182,7 @@ class Saving(TrainerCallback):
 
 
 def test_every_method_of_trl_that_is_overridden_is_still_called_by_it(tmp_path, monkeypatch):
-    ours = {name for name in vars(StageTrainer) if not name.startswith("__")}
+    ours = {name for name in vars(TrlStageTrainer) if not name.startswith("__")}
     assert {name for name in ours if hasattr(GRPOTrainer, name)} == OVERRIDDEN
     callers = {name: set() for name in OVERRIDDEN}
 
@@ -195,7 +194,7 @@ def test_every_method_of_trl_that_is_overridden_is_still_called_by_it(tmp_path, 
         return wrapper
 
     for name in OVERRIDDEN:
-        monkeypatch.setattr(StageTrainer, name, noting(name, getattr(StageTrainer, name)))
+        monkeypatch.setattr(TrlStageTrainer, name, noting(name, getattr(TrlStageTrainer, name)))
     trainer = stage_trainer(tmp_path, "train.ppo_mini_batch_size=1")  # two updates: TRL wants old log-probabilities
     trainer.add_callback(Saving())
     trainer.train()

@@ -16,9 +16,11 @@ from microcoder.config import to_toml
 from microcoder.grpo import token_logprobs
 from microcoder.models import NANO
 from microcoder.runs import Run, checkpoints, read_info, read_metrics, read_rollouts
-from microcoder.training import calibrating, recording, training
-from microcoder.training.calibrating import calibrate, choose
-from microcoder.training.on_trl import StageTrainer
+from microcoder.training import calibration as calibrating
+from microcoder.training import launch as training
+from microcoder.training import recorder as recording
+from microcoder.training.calibration import calibrate, choose
+from microcoder.training.trl import TrlStageTrainer
 
 STAGED = (
     "train.steps=3",
@@ -33,7 +35,7 @@ STAGED = (
 def staged(tmp_path_factory):
     """A run with two boundaries, and what its trainers took for log-probabilities."""
     path, seen = tmp_path_factory.mktemp("staged") / "run", []
-    real = StageTrainer._get_per_token_logps_and_entropies
+    real = TrlStageTrainer._get_per_token_logps_and_entropies
 
     def noting(self, model, ids, attention, count, *args, **kwargs):
         found = real(self, model, ids, attention, count, *args, **kwargs)
@@ -43,7 +45,7 @@ def staged(tmp_path_factory):
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StageTrainer, "_get_per_token_logps_and_entropies", noting)
+        patch.setattr(TrlStageTrainer, "_get_per_token_logps_and_entropies", noting)
         lines = trained(path, *STAGED)
     return SimpleNamespace(path=path, lines=lines, seen=seen)
 

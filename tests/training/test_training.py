@@ -16,8 +16,7 @@ from microcoder.files import FileError, write_problems
 from microcoder.models import NANO
 from microcoder.runs import checkpoints, read_info, read_rollouts, read_statements
 from microcoder.starter import problems
-from microcoder.training.batches import PlanError
-from microcoder.training.planning import describe
+from microcoder.training.plan import PlanError, describe
 
 NAMES = (
     "reward accuracy length_mean length_max length_finished truncated_share diversity entropy clip_low clip_high "

@@ -11,13 +11,9 @@ from microcoder.cli import main
 from microcoder.config import load, settings
 from microcoder.files import read_problems
 from microcoder.schema import Problem, Test
-from microcoder.training.batches import batches
-from microcoder.training.names import metrics_of
-from microcoder.training.planning import stages_of
-from microcoder.training.verl.files import write_files
-from microcoder.training.verl.refusals import refusals
-from microcoder.training.verl.session import ClusterError, enough
-from microcoder.training.verl.settings import UNHEARD, compiled
+from microcoder.training.plan import batches, stages_of
+from microcoder.training.verl.session import ClusterError, enough, write_files
+from microcoder.training.verl.settings import UNHEARD, compiled, metrics_of, refusals
 
 MAPPED = {  # setting: another value than its default, which must change what verl is asked for
     "cluster.gpus_per_node": "4",

@@ -9,12 +9,18 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from ...config import Config, usable_cores
+from ...files import write_problems
+from ...prompts import messages
+from ...schema import Problem
 
 PLUGIN = "microcoder.training.verl.plugin"
 CPUS = 12  # logical ones that Ray must have beside those of training processes: TransferQueue waits for them in silence
@@ -92,7 +98,7 @@ def train(config: Config, run: Any, observer: Any) -> None:
     """As `training.train`, on verl."""
     os.environ.update(environment(config))
     warnings.filterwarnings("ignore", category=UserWarning)  # verl counts up the engines that are not installed
-    from .stages import train as begin
+    from .trainer import train as begin
 
     (run.path / "logs").mkdir(exist_ok=True)
     with open(run.path / "logs" / "verl.log", "a", encoding="utf-8") as log, redirect_stdout(log):  # it prints a lot
@@ -105,3 +111,30 @@ def base_folder() -> str:
     if spec is None or spec.origin is None:
         raise ClusterError("verl is not installed here: make verl, then .venv-verl/bin/microcoder train ...")
     return str(Path(spec.origin).parent / "trainer" / "config")
+
+
+Split = tuple[Sequence[Problem], list[list[int]]]  # problems and their prompts
+
+
+def write_files(folder: Path, train: Split, numbers: Sequence[int], test: Split, eval_limit: int) -> None:
+    """`numbers`: the problem of each row of the run. A test's limit is `eval_limit` tokens; 0: that of the others."""
+    folder.mkdir(exist_ok=True)
+    _write(folder / "train.parquet", [_row(n, train, at) for n, at in enumerate(numbers)])
+    rows = [_row(n, test, n, limit=eval_limit, test=True) for n in range(len(test[0]))]
+    _write(folder / "test.parquet", rows or [_row(0, train, 0)])  # verl wants a row, and never asks for this one
+    known = {problem.id: problem for problem in (*train[0], *test[0])}
+    write_problems(folder / "problems.jsonl", known.values())
+
+
+def _row(index: int, split: Split, at: int, limit: int = 0, test: bool = False) -> dict[str, Any]:
+    problem, prompt = split[0][at], split[1][at]
+    return {
+        "data_source": "microcoder",
+        "prompt": messages(problem),
+        "reward_model": {"style": "rule", "ground_truth": problem.id},
+        "extra_info": {"index": index, "problem": problem.id, "prompt_ids": prompt, "limit": limit, "test": test},
+    }
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    pq.write_table(pa.Table.from_pylist(rows), path)

@@ -15,58 +15,65 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import ray
 import torch
 import transfer_queue
-from omegaconf import open_dict
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf, open_dict
 from tensordict import TensorDict
-from verl.trainer.ppo.v1 import trainer_base
+from transformers import AutoConfig, GenerationConfig
+from verl.trainer.ppo.utils import need_critic, need_reference_policy
+from verl.trainer.ppo.v1 import AgentLoopManagerTQ, trainer_base
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils
+from verl.utils.config import validate_config
 
-from ..config import Config
-from ..grpo import Stage
-from ..runs import Run, checkpoints, write_rollouts
-from ..runs.disk import write_whole
-from ..schema import Problem
-from .batches import Batches
-from .collect import Batch, weigh
-from .evaluate import evaluation
-from .measuring import measures, records
-from .names import metrics_of
-from .recording import Observer, tested, write_down
-from .saving import saving
-from .verl.reading import Row, read, seconds, whole
-from .verl.worker import TrainingProcess
+from ...collect import Response
+from ...config import Config
+from ...grpo import Stage
+from ...models import ModelSource, resolve
+from ...models.weights import end_tokens, load_tokenizer
+from ...runs import Run, checkpoints, latest_checkpoint, write_rollouts
+from ...runs.disk import write_whole
+from ...schema import Problem, Verdict
+from ..launch import begin, problems_of, quiet, stage_words, stages_left, steps_done
+from ..plan import Batches, PlanError, batches, order
+from ..recorder import TrainingObserver, saving, tested, write_down
+from ..step import Batch, evaluation, measures, records, texts, weigh
+from .session import base_folder, session, write_files
+from .settings import compiled, metrics_of
+from .worker import TrainingProcess
 
 POLL_S = 0.2  # between looks for finished responses
 trainer_base.tqdm = partial(trainer_base.tqdm, disable=True)  # the run says how far it is
 
 
 @dataclass
-class Setup:
+class VerlSetup:
     """What all stages share."""
 
     config: Config
     run: Run
     counts: Batches
-    observer: Observer
+    observer: TrainingObserver
     problems: Mapping[str, Problem]
     tests: int
     ends: frozenset[int]
+    decode: Callable[[list[int]], str]  # of a prompt, with its special tokens
 
 
-class StageTrainer(PPOTrainerSync):
+class VerlStageTrainer(PPOTrainerSync):
     """One stage of a run."""
 
-    def __init__(self, settings: Any, setup: Setup, stage: Stage, last: int) -> None:
+    def __init__(self, settings: Any, setup: VerlSetup, stage: Stage, last: int) -> None:
         self.setup, self.stage, self.last = setup, stage, last
         self.rows: list[Row] = []
         self.batch = Batch([])
@@ -109,8 +116,8 @@ class StageTrainer(PPOTrainerSync):
     def _compute_metrics(self, batch: Any, metrics: Any, timing_raw: Any, global_steps: int, epoch: int) -> None:
         setup, stage = self.setup, self.stage
         found = measures(self.batch, setup.counts.samples)
-        statements = {row.problem.id: row.problem.statement for row in self.batch.responses}
-        write_rollouts(setup.run.path, global_steps, records(self.batch, stage.temperature), statements)
+        found_texts = texts(self.batch.responses, setup.decode)
+        write_rollouts(setup.run.path, global_steps, records(self.batch, stage.temperature), *found_texts)
         line = {
             **found,
             "step": global_steps,
@@ -139,6 +146,8 @@ class StageTrainer(PPOTrainerSync):
             rows += self._answers(part)
         responses = whole(rows, train.eval_tries, self.setup.tests)
         found = {**evaluation(responses, train.eval_tries), "evaluation_s": time.perf_counter() - started}
+        kept = records(Batch(responses), train.eval_temperature)
+        write_rollouts(self.setup.run.path, step, kept, *texts(responses, self.setup.decode), test=True)
         if step == 0:
             self.setup.run.log(0, found)
             self.setup.observer.note(f"before: test accuracy {tested(found)}")
@@ -190,3 +199,128 @@ def _numbers(line: Mapping[str, Any]) -> dict[str, float]:
 def native(step: int) -> str:
     """The folder of verl's own within a checkpoint."""
     return f"global_step_{step}"
+
+
+FIELDS = ["index", "session_id", "extra_info", "prompts", "responses", "rollout_log_probs", "extra_fields"]
+
+
+@dataclass
+class Row:
+    key: str  # TransferQueue's
+    index: int  # of its problem among those of the run
+    response: Response
+    times: Mapping[str, float]  # started, ended, asked, judged: by the clocks of the nodes
+
+
+def read(batch: Any, problems: Mapping[str, Problem], ends: Collection[int]) -> list[Row]:
+    """In the order of problems and samples, whatever the order in which they came.
+
+    A response is truncated when it does not end in an end token.
+    """
+    if not batch.keys:
+        return []
+    data = transfer_queue.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=FIELDS)
+    tensors = {name: data[name].unbind() for name in ("prompts", "responses", "rollout_log_probs")}
+    values = {name: list(data[name]) for name in ("index", "session_id", "extra_info", "extra_fields")}
+    rows = []
+    for n, key in enumerate(batch.keys):
+        ids, extra = tensors["responses"][n].tolist(), values["extra_fields"][n]
+        judged = extra["reward_extra_info"]
+        response = Response(
+            problem=problems[values["extra_info"][n]["problem"]],
+            prompt=tensors["prompts"][n].tolist(),
+            sample=int(values["session_id"][n]),
+            ids=ids,
+            logprobs=tensors["rollout_log_probs"][n].tolist(),
+            truncated=not ids or ids[-1] not in ends,
+            text=judged["text"],
+            verdict=Verdict.from_dict(judged["verdict"]),
+        )
+        times = {name: {**extra, **judged}[name] for name in ("started", "ended", "asked", "judged")}
+        rows.append(Row(key, int(values["index"][n]), response, times))
+    return sorted(rows, key=lambda row: (row.index, row.response.sample))
+
+
+def whole(rows: Sequence[Row], samples: int, problems: int) -> list[Response]:
+    """The responses, of which verl must have brought all."""
+    if len(rows) != samples * problems:
+        raise RuntimeError(
+            f"verl brought {len(rows)} responses of {problems} problems x {samples}: generation or judging failed; "
+            "why is in Ray's logs, /tmp/ray/session_latest/logs"
+        )
+    return [row.response for row in rows]
+
+
+def seconds(rows: Sequence[Row]) -> dict[str, float]:
+    """As `collect.respond` has them: judging_s is what it took once generation was over."""
+    generated = max(row.times["ended"] for row in rows)
+    waited = max(0.0, max(row.times["judged"] for row in rows) - generated)
+    least = max(row.times["asked"] + row.response.verdict.cpu_s for row in rows) - generated
+    return {
+        "generation_s": generated - min(row.times["started"] for row in rows),
+        "judging_s": waited,
+        "judging_floor_s": min(waited, max(0.0, least)),
+    }
+
+
+def train(config: Config, run: Run, observer: TrainingObserver) -> None:
+    """Train until all steps are done; `run` is open, new or resumed."""
+    quiet()
+    counts = batches(config, config.cluster.processes)
+    source = resolve(config.model.name, progress=observer.note)
+    if source.adapter:
+        raise PlanError(f"{source.name} is an adapter, which verl is not given; use run.engine=trl, or merge it first")
+    tokenizer = load_tokenizer(source)
+    loaded = problems_of(config, tokenizer, observer)
+    begin(config, run, None)
+    observer.note(counts.words())
+    numbers = order(len(loaded["train"][0]), counts, config.train.steps, config.train.seed)
+    write_files(run.path / "data", loaded["train"], numbers, loaded["test"], config.train.eval_max_response_tokens)
+    problems = {problem.id: problem for split in loaded.values() for problem in split[0]}
+    ends = frozenset(end_tokens(SimpleNamespace(generation_config=_generation(source)), tokenizer))
+    setup = VerlSetup(config, run, counts, observer, problems, len(loaded["test"][0]), ends, tokenizer.decode)
+    for stage, last in stages_left(config, run, counts):
+        train_stage(setup, source, stage, last)
+
+
+def train_stage(setup: VerlSetup, source: ModelSource, stage: Stage, last: int) -> None:
+    """From the newest checkpoint to step `last`."""
+    config, run, counts, observer = setup.config, setup.run, setup.counts, setup.observer
+    observer.phase("loading")
+    checkpoint, done = latest_checkpoint(run.path), steps_done(run, counts)
+    resume_from = str(checkpoint.resolve() / native(done)) if checkpoint else None
+    changed = compiled(config, stage, counts, source.path, run.path.resolve(), resume_from)
+    changed["trainer.val_before_train"] = bool(setup.tests) and not run.metrics
+    settings = composed(changed)
+    observer.note(stage_words(stage, done, last, checkpoint))
+    with session(config, settings):
+        trainer = VerlStageTrainer(settings, setup, stage, last)
+        trainer.init()
+        manager = AgentLoopManagerTQ.create(
+            config=settings,
+            llm_client=trainer.get_llm_client(),
+            teacher_client=None,
+            reward_loop_worker_handles=trainer.get_reward_handles(),
+        )
+        workers = [*manager.agent_loop_workers, *trainer.get_reward_handles()]
+        ray.get([worker.__ray_ready__.remote() for worker in workers])  # or the first step would be charged for them
+        observer.phase("sampling, judging")
+        trainer.fit(manager)
+
+
+def composed(changed: dict[str, Any]) -> Any:
+    """verl's own settings with ours in them; a name that verl does not have is a fault."""
+    with initialize_config_dir(base_folder(), version_base=None):
+        settings = compose("ppo_trainer")
+    for name, value in changed.items():
+        OmegaConf.update(settings, name.removeprefix("+"), value, force_add=name.startswith("+"))
+    validate_config(settings, use_reference_policy=need_reference_policy(settings), use_critic=need_critic(settings))
+    OmegaConf.resolve(settings)
+    return settings
+
+
+def _generation(source: ModelSource) -> GenerationConfig:
+    try:
+        return GenerationConfig.from_pretrained(source.path)
+    except OSError:  # it has none of its own
+        return GenerationConfig.from_model_config(AutoConfig.from_pretrained(source.path))

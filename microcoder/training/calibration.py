@@ -19,21 +19,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from ..collect import load_sampler, respond
 from ..config import Config, to_toml
-from ..grpo import Choice, Probe, choose_temperature, diversity, plateau, steady, viable
+from ..grpo import Choice, TemperatureProbe, choose_temperature, diversity, plateau, steady, viable
 from ..judge.remote import open_judge
 from ..models import ModelSource, cache, resolve
-from ..models.weights import end_tokens, load_tokenizer
+from ..models.weights import load_tokenizer
 from ..runs import Run, read_metrics
-from ..sampling import Sampling, sampler_for
-from .collect import respond
-from .loading import load_model
+from ..sampling import Sampling
+from .launch import train
 from .problems import load_problems, with_prompts
 from .ranks import Silent
-from .recording import Observer
-from .training import train
+from .recorder import TrainingObserver
+from .trl import weights_of
 
 GRID = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
 REFERENCE = 1.0
@@ -41,14 +39,19 @@ PROBLEMS, PILOT_STEPS, PILOTS = 32, 12, 4
 
 
 @dataclass(frozen=True)
-class Calibration:
-    probes: tuple[Probe, ...]
+class TemperatureCalibration:
+    probes: tuple[TemperatureProbe, ...]
     target: float  # D*
     origin: str  # of D*
     choice: Choice
 
+    @property
+    def temperature(self) -> float:
+        """The temperature to train with."""
+        return self.choice.temperature
 
-def choose(config: Config, run: Run, observer: Observer) -> float:
+
+def choose(config: Config, run: Run, observer: TrainingObserver) -> float:
     """The temperature for a run whose setting is auto; the run remembers why, and D*."""
     found = calibrate(config, observer)
     observer.note(found.choice.reason)
@@ -58,11 +61,11 @@ def choose(config: Config, run: Run, observer: Observer) -> float:
 
 def calibrate(
     config: Config,
-    observer: Observer,
+    observer: TrainingObserver,
     grid: Sequence[float] = GRID,
     count: int = PROBLEMS,
     pilot_steps: int = PILOT_STEPS,
-) -> Calibration:
+) -> TemperatureCalibration:
     """Probes at every temperature, D*, and the choice. Without pilot steps D* must be given."""
     if not pilot_steps and not config.grpo.diversity_target:
         raise ValueError("without pilot steps D* is unknown; set grpo.diversity_target=..., such as 0.2")
@@ -73,7 +76,7 @@ def calibrate(
     if missing:
         known["probes"] |= _probe(config, source, missing, count, observer)
         notes.write(known)
-    probes = [Probe(t, *known["probes"][f"{t:g}"]) for t in sorted(grid)]
+    probes = [TemperatureProbe(t, *known["probes"][f"{t:g}"]) for t in sorted(grid)]
 
     def pilot(temperature: float) -> tuple[float, ...]:
         key = f"{temperature:g} {pilot_steps}"
@@ -90,10 +93,10 @@ def calibrate(
     observer.note(f"D* = {target:.3f}, from {origin}")
     if pilot_steps:
         probes = _with_pilots(probes, target, pilot)
-    return Calibration(tuple(probes), target, origin, choose_temperature(probes, target))
+    return TemperatureCalibration(tuple(probes), target, origin, choose_temperature(probes, target))
 
 
-def _with_pilots(probes: list[Probe], target: float, pilot: Any) -> list[Probe]:
+def _with_pilots(probes: list[TemperatureProbe], target: float, pilot: Any) -> list[TemperatureProbe]:
     """Pilots for the candidates, upwards, until one is steady; those above it stay without."""
     done = list(probes)
     able = viable(probes)
@@ -105,22 +108,20 @@ def _with_pilots(probes: list[Probe], target: float, pilot: Any) -> list[Probe]:
     return done
 
 
-def _reference(probes: Sequence[Probe]) -> float:
+def _reference(probes: Sequence[TemperatureProbe]) -> float:
     """Where D* is measured: at REFERENCE, or at the viable temperature nearest to it."""
     return min((probe.temperature for probe in viable(probes)), key=lambda t: (abs(t - REFERENCE), t))
 
 
 def _probe(
-    config: Config, source: ModelSource, grid: Sequence[float], count: int, observer: Observer
+    config: Config, source: ModelSource, grid: Sequence[float], count: int, observer: TrainingObserver
 ) -> dict[str, tuple[float, float]]:
     """{temperature: (D, accuracy)} of the untrained model on the first training problems."""
-    tokenizer = load_tokenizer(source)
-    loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config.data.max_prompt_tokens)
-    model = load_model(config, source).eval().to("cuda" if torch.cuda.is_available() else "cpu")
+    problems = load_problems(config.data, "train")
+    loaded, prompts = with_prompts(problems, load_tokenizer(source), config.data.max_prompt_tokens)
     samples, limit, rollout = config.grpo.samples, config.train.max_response_tokens, config.rollout
     engine = "auto" if rollout.engine == "vllm" else rollout.engine
-    ends = end_tokens(model, tokenizer)
-    sampler = sampler_for(model, ends, engine, rollout.batch, rollout.memory, observer.note)
+    model = load_sampler(source, engine, rollout.batch, rollout.memory, note=observer.note, **weights_of(config))
     found = {}
     numbers = list(range(min(count, len(loaded.problems))))
     with open_judge({**config.judge.options(), "queue": 2 * count * samples}) as judge:
@@ -131,8 +132,8 @@ def _probe(
                 numbers,
                 loaded.problems,
                 prompts,
-                partial(sampler, sampling=sampling),
-                lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
+                partial(model.sampler, sampling=sampling),
+                model.text,
                 judge,
             )
             judged = [row.accepted for row in responses if not row.faulty]
@@ -195,7 +196,7 @@ def _stamp(path: Path) -> tuple[str, int, int]:
     return str(path), path.stat().st_size, path.stat().st_mtime_ns
 
 
-def as_record(found: Calibration) -> dict[str, Any]:
+def as_record(found: TemperatureCalibration) -> dict[str, Any]:
     return {
         "temperature": found.choice.temperature,
         "rule": found.choice.rule,

@@ -17,7 +17,7 @@ Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,23 +29,22 @@ from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
+from ..collect import Response, respond
 from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge.base import Judging
 from ..models import ModelSource
-from ..models.weights import load_tokenizer
+from ..models.weights import load, load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
-from .batches import Batches, order
-from .collect import Batch, Response, collect, respond
-from .loading import adapter, load_model
-from .passes import alike, dealt
-from .saving import saving
+from .plan import Batches, order
+from .recorder import saving
+from .step import Batch, collect
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
 
-class StageTrainer(GRPOTrainer):
+class TrlStageTrainer(GRPOTrainer):
     """One stage of a run."""
 
     def __init__(
@@ -98,8 +97,9 @@ class StageTrainer(GRPOTrainer):
             raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
 
         def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
-            sampling = self.sampling(self.stage.temperature, samples, seed)
-            return self.respond(chosen, self.problems, self.prompts, sampling, self.config.rollout.straggler_s)
+            sample = partial(self.sample, sampling=self.sampling(self.stage.temperature, samples, seed))
+            late = self.config.rollout.straggler_s
+            return respond(chosen, self.problems, self.prompts, sample, self.text, self.judge, late)
 
         self.batch = collect(
             groups,
@@ -124,24 +124,16 @@ class StageTrainer(GRPOTrainer):
         limit = limit or self.stage.max_response_tokens
         return Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, seed)
 
-    def respond(
-        self,
-        numbers: Sequence[int],
-        problems: Sequence[Problem],
-        prompts: Sequence[list[int]],
-        sampling: Sampling,
-        straggler_s: float = 0.0,
-    ) -> tuple[list[Response], dict[str, float]]:
-        """Judged responses of the model as it is now; also how it is evaluated."""
+    def sample(self, prompts: list[list[int]], sampling: Sampling) -> Iterator[Completion]:
+        """Completions of the model as it is now; also how it is evaluated."""
         if self.use_vllm:
-            with_vllm = partial(self._with_vllm, sampling=sampling)
-            return respond(numbers, problems, prompts, with_vllm, self._text, self.judge, straggler_s)
+            yield from self._with_vllm(prompts, sampling)
+            return
         training = self.model_wrapped.training
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
             try:
-                sample = partial(self._sampler_of(model), sampling=sampling)
-                return respond(numbers, problems, prompts, sample, self._text, self.judge, straggler_s)
+                yield from self._sampler_of(model)(prompts, sampling)
             finally:
                 model.train(training)
 
@@ -171,8 +163,13 @@ class StageTrainer(GRPOTrainer):
             for n, ids in enumerate(all_ids)
         ]
 
-    def _text(self, ids: list[int]) -> str:
+    def text(self, ids: list[int]) -> str:
+        """Decode a completion."""
         return str(self._tokenizer.decode(ids, skip_special_tokens=True))
+
+    def prompt_text(self, ids: list[int]) -> str:
+        """Decode a prompt as the model sees it, with its special tokens."""
+        return str(self._tokenizer.decode(ids))
 
     def _known_rewards(self, completions: list[Any], **_: Any) -> list[float | None]:
         return [row.reward for row in self.batch.responses]
@@ -370,4 +367,77 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         dataloader_pin_memory=cuda,
         use_vllm=vllm,
         **options,
+    )
+
+
+def alike(
+    mask: torch.Tensor, keep: int, live: torch.Tensor | None, rows: int
+) -> Iterator[tuple[torch.Tensor, int, int]]:
+    """(which rows, first column, column after the last) of passes over rows of like length, without their padding.
+
+    mask   (n, prompt + keep), prompts padded on the left, responses on the right
+    live   numbers of the rows that count; None: all
+    """
+    prompt = mask.size(1) - keep
+    before, after = mask[:, :prompt].sum(1), mask[:, prompt:].sum(1)  # (n,)
+    live = torch.arange(len(mask), device=mask.device) if live is None else live.to(mask.device)
+    order = live[(after[live] * 100_000 + before[live]).argsort(stable=True)]
+    for pick in order.split(rows) if len(order) else ():
+        yield pick, prompt - int(before[pick].max()), prompt + max(int(after[pick].max()), 1)
+
+
+def dealt(
+    window: list[dict[str, Any]], micro: int, only_live: bool, most: Callable[[int], int]
+) -> list[dict[str, Any]]:
+    """An update's passes anew: the same gradient, sooner.
+
+    Responses of like length come together and the padding is cut. With `only_live`, those with advantage 0 are left
+    out; what needs fewer passes leaves the first ones empty, as many on every device, so that they stay in step.
+    """
+    rows = [name for name, value in window[0].items() if isinstance(value, torch.Tensor) and value.dim() > 0]
+    joined = {name: torch.cat([part[name] for part in window]) for name in rows}
+    order = (joined["completion_mask"].sum(1) * 100_000 + joined["prompt_mask"].sum(1)).argsort(stable=True)
+    if only_live:
+        live = joined["advantages"][order] != 0
+        order = torch.cat([order[live], order[~live]])
+        needed = most(max(1, -(-int(live.sum()) // micro)))
+        order = order[: max(int(live.sum()), needed)]  # every pass that is made has a row
+    else:
+        needed = len(window)
+    empty = {name: value[:0] for name, value in joined.items()}
+    return [empty] * (len(window) - needed) + [_part(joined, pick) for pick in order.tensor_split(needed)]
+
+
+def _part(joined: dict[str, torch.Tensor], pick: torch.Tensor) -> dict[str, torch.Tensor]:
+    part = {name: value[pick] for name, value in joined.items()}
+    start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
+    end = max(int(part["completion_mask"].sum(1).max()), 1)
+    for name, value in part.items():
+        if value.dim() == 2:
+            part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
+    return part
+
+
+def weights_of(config: Config) -> dict[str, Any]:
+    """How the settings want the weights loaded."""
+    kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
+    return {"dtype": torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32, **kind}
+
+
+def load_model(config: Config, source: ModelSource) -> Any:
+    """Load the model that is trained."""
+    return load(source, **weights_of(config))
+
+
+def adapter(config: Config) -> Any:
+    if not config.model.lora_rank:
+        return None
+    from peft import LoraConfig
+
+    rank = config.model.lora_rank
+    return LoraConfig(
+        task_type="CAUSAL_LM",
+        r=rank,
+        lora_alpha=config.model.lora_alpha or 2 * rank,
+        target_modules=config.model.lora_targets,
     )

@@ -10,6 +10,7 @@ from ..config import Config
 from ..models import NANO
 from ..runs import read_info, read_metrics
 from ..runs.plot import plot_dynamics
+from ..starter.drafts import LABELS
 
 
 def summarise(path: str | Path, config: Config) -> dict[str, Any]:
@@ -49,16 +50,17 @@ def _tested(line: dict[str, Any], config: Config) -> dict[str, Any]:
     return {"step": line["step"], **found, **({"unseen_accuracy": unseen} if unseen is not None else {})}
 
 
-def unseen_depths(config: Config) -> set[str]:
-    """Depths of the starter problems that nano's own training never saw."""
+def _unseen_bands(config: Config) -> set[str]:
+    """Bands of the starter problems that nano's own training never saw."""
     if config.model.name != "nano" or config.data.test != "starter":
         return set()
-    seen = json.loads((NANO / "training.json").read_text(encoding="utf-8"))["depths"]
-    return {str(depth) for depth in range(1, 7)} - {str(depth) for depth in seen}
+    seen = set(json.loads((NANO / "training.json").read_text(encoding="utf-8"))["depths"])
+    bands = {LABELS[depth] for depth in LABELS if depth not in seen} - {LABELS[depth] for depth in seen}
+    return bands | {str(depth) for depth in LABELS if depth not in seen}  # older runs counted by depth
 
 
 def _unseen(line: dict[str, Any], config: Config) -> float | None:
-    depths = unseen_depths(config)
-    parts = [part for depth, part in (line.get("test_by_difficulty") or {}).items() if depth in depths]
+    bands = _unseen_bands(config)
+    parts = [part for band, part in (line.get("test_by_difficulty") or {}).items() if band in bands]
     problems = sum(part["problems"] for part in parts)
     return sum(part["accuracy"] * part["problems"] for part in parts) / problems if problems else None

@@ -1,4 +1,4 @@
-"""A run: its stages one after the other, a line of metrics and the rollouts of each step, evaluations, checkpoints.
+"""A run from its opening to its summary: new or resumed, its stages one after the other, each from a checkpoint.
 
 Going on with a run gives the very weights of a run that was never stopped: it begins at the last checkpoint, which
 always lies between two steps, and drops what was recorded after it.
@@ -10,9 +10,12 @@ import gc
 import logging
 import os
 import platform
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +24,111 @@ from transformers import PrinterCallback
 from transformers import logging as transformers_logging
 
 from .. import __version__
-from ..config import Config
+from ..config import Config, load, settings, to_toml, toml_value
+from ..files import FileError
 from ..grpo import Stage, plan, segments
+from ..judge import JudgeError
 from ..judge.remote import open_judge
-from ..models import resolve
+from ..models import ModelError, resolve
 from ..models.weights import load_tokenizer
-from ..runs import Run, latest_checkpoint
+from ..runs import Run, RunError, latest_checkpoint
+from ..runs.disk import write_whole
 from ..schema import Problem
-from .batches import Batches, batches
-from .problems import load_problems, with_prompts
-from .ranks import devices, share, together
-from .recording import Observer, Recorder, Setup
+from .plan import Batches, PlanError, batches, lacking, stages_of
+from .problems import ProblemsError, load_problems, overlap, with_prompts
+from .ranks import Silent, devices, first, open_run, share, together
+from .recorder import StepRecorder, TrainingObserver, TrlSetup
+from .summary import finish
+
+CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
+    "train.steps",
+    "train.eval_every",
+    "train.save_every",
+    "train.keep_checkpoints",
+    "train.trackers",
+    "train.folder",
+    "train.name",
+    "judge.on",
+    "judge.workers",
+    "judge.queue",
+    "rollout.batch",
+    "cluster.address",
+}
+REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeError)  # what a user can mend
 
 
-def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config], float] | None = None) -> None:
+def launch(config: Config, folder: Path, *, resume: bool = False, observer: TrainingObserver | None = None) -> Run:
+    """Train in `folder`, from the beginning or from the last checkpoint; write the summary; return the run, closed.
+
+    Raise one of REFUSALS where it cannot be done. `observer` is told how it goes, and entered where it is a context.
+    """
+    try:
+        run: Run = open_run(lambda: _open(config, folder, resume), folder)
+    except ValueError as error:
+        raise error if isinstance(error, REFUSALS) else PlanError(str(error)) from None
+    watching: Any = observer if observer is not None and first() else Silent()
+    try:
+        with run, watching if hasattr(watching, "__enter__") else nullcontext():
+            watching.phase("loading")
+            _engine(config, run, watching)
+        if first():
+            finish(folder, config)  # when the run has said how it ended
+    except Exception as error:
+        begun = bool(run.metrics)
+        if not begun and not resume and first():
+            shutil.rmtree(folder, ignore_errors=True)  # made above, and nothing has happened in it: free the name
+        # while models are being loaded, others' errors are about settings too; later they are faults, to be traced
+        if not begun and isinstance(error, ValueError | OSError) and not isinstance(error, REFUSALS):
+            raise PlanError(str(error)) from None
+        raise
+    return run
+
+
+def _engine(config: Config, run: Run, observer: TrainingObserver) -> None:
+    if config.run.engine == "verl":
+        from .verl import session
+
+        return session.train(config, run, observer)
+    from .calibration import choose
+
+    train(config, run, observer, choose=lambda settings: choose(settings, run, observer))
+
+
+def _open(config: Config, folder: Path, resume: bool) -> Run:
+    """Open the run, new or to be gone on with, once all that can be known beforehand is in order."""
+    batches(config)
+    stages_of(config)
+    if lacks := lacking(config):
+        raise PlanError("\n".join(f"missing: {lack}" for lack in lacks))
+    if not resume:
+        return Run.create(folder, to_toml(config), {"engine": config.run.engine, "model": config.model.name})
+    same_settings(config, folder)
+    run = Run.resume(folder)
+    write_whole(folder / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
+    return run
+
+
+def same_settings(config: Config, folder: Path) -> None:
+    """Refuse to go on with a run under other settings: they would make it another run."""
+    if not (folder / "config.toml").exists():
+        raise PlanError(f"{folder} holds no run to go on with; leave out --resume to begin one")
+    before = load(folder / "config.toml")
+    changed = [
+        f"{name} was {toml_value(was)}, now {toml_value(now)}"
+        for name, _ in settings()
+        for was, now in [(attrgetter(name)(before), attrgetter(name)(config))]
+        if now != was and name not in CHANGEABLE
+    ]
+    if changed:
+        raise PlanError(
+            f"{folder} was begun with other settings: {'; '.join(changed)}; "
+            f"to go on with its own: microcoder train {folder} --resume"
+        )
+
+
+def train(
+    config: Config, run: Run, observer: TrainingObserver, choose: Callable[[Config], float] | None = None
+) -> None:
     """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
     quiet()
     counts = batches(config, devices())
@@ -49,19 +143,23 @@ def train(config: Config, run: Run, observer: Observer, choose: Callable[[Config
     if config.judge.workers == "auto" and config.judge.on == "here":
         options["workers"] = share(options["workers"])
     with open_judge(options) as judge:
-        setup = Setup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
+        setup = TrlSetup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
             gc.collect()
 
 
-def problems_of(config: Config, tokenizer: Any, observer: Observer) -> dict[str, tuple[list[Problem], list[list[int]]]]:
+def problems_of(
+    config: Config, tokenizer: Any, observer: TrainingObserver
+) -> dict[str, tuple[list[Problem], list[list[int]]]]:
     """Of both splits the problems that are short enough, and their prompts."""
     loaded = {}
     for split in ("train", "test"):
         found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
         observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
         loaded[split] = (found.problems, prompts)
+    if warning := overlap(loaded["train"][0], loaded["test"][0]):
+        observer.note(warning)
     return loaded
 
 
@@ -121,14 +219,14 @@ def steps_done(run: Run, counts: Batches) -> int:
     return _number(checkpoint) // counts.updates if checkpoint else 0
 
 
-def train_stage(setup: Setup, stage: Stage, last: int) -> None:
+def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
     """From the newest checkpoint to step `last`, or to the step at which the watch asks for another stage."""
-    from .on_trl import StageTrainer  # not above: verl has an environment of its own, without TRL
+    from .trl import TrlStageTrainer  # not above: verl has an environment of its own, without TRL
 
     config, run = setup.config, setup.run
     setup.observer.phase("loading")
-    recorder = Recorder(setup, last)
-    trainer = StageTrainer(
+    recorder = StepRecorder(setup, last)
+    trainer = TrlStageTrainer(
         config,
         stage,
         setup.counts,
@@ -175,5 +273,3 @@ def versions() -> dict[str, str]:
 
 def _number(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
-
-

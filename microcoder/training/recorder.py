@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
 from ..advise import Advice, new_advice
+from ..collect import respond
 from ..config import Config
 from ..grpo import PlateauWatch, WatchState
 from ..judge.base import Judging
 from ..models import ModelSource
 from ..runs import Run, write_rollouts
-from .batches import Batches
-from .evaluate import evaluation
-from .measuring import measures, records
+from .plan import Batches
+from .step import Batch, evaluation, measures, records, texts
 
 if TYPE_CHECKING:  # verl has an environment of its own, without TRL
-    from .on_trl import StageTrainer
+    from .trl import TrlStageTrainer
+
 
 WINDOW, COOLDOWN, INCREMENT, HIGHEST = 30, 40, 0.2, 1.8  # of the watch over D, where temperature is auto
 
 
-class Observer(Protocol):
+class TrainingObserver(Protocol):
     """Who is told how it goes: the live display, or nobody."""
 
     def step(self, metrics: dict[str, Any]) -> None: ...
@@ -36,7 +43,7 @@ class Observer(Protocol):
 
 
 @dataclass
-class Setup:
+class TrlSetup:
     """What all stages share."""
 
     config: Config
@@ -44,17 +51,17 @@ class Setup:
     source: ModelSource
     counts: Batches
     judge: Judging
-    observer: Observer
+    observer: TrainingObserver
     train: tuple[Sequence[Any], list[list[int]]]  # problems and their prompts
     test: tuple[Sequence[Any], list[list[int]]]
 
 
-class Recorder(TrainerCallback):
+class StepRecorder(TrainerCallback):
     """Writes down each step, evaluates, saves, and ends the stage."""
 
-    trainer: StageTrainer
+    trainer: TrlStageTrainer
 
-    def __init__(self, setup: Setup, last: int) -> None:
+    def __init__(self, setup: TrlSetup, last: int) -> None:
         self.setup, self.last = setup, last
         self.started = self.optimizer_started = 0.0
         self.optimizing = 0.0
@@ -66,8 +73,8 @@ class Recorder(TrainerCallback):
             self.watch = PlateauWatch(target, WINDOW, COOLDOWN, INCREMENT, HIGHEST)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.global_step == 0 and not self.setup.run.metrics():
-            before = self.evaluate()
+        if state.global_step == 0 and not self.setup.run.metrics:
+            before = self.evaluate(0)
             if before and self.trainer.is_world_process_zero():
                 self.setup.run.log(0, before)
                 self.setup.observer.note(f"before: test accuracy {tested(before)}")
@@ -95,7 +102,7 @@ class Recorder(TrainerCallback):
         step, train = self.trainer.steps_done(), self.setup.config.train
         metrics = self.metrics(step, logs)
         if step == train.steps or (train.eval_every and step % train.eval_every == 0):
-            metrics |= self.evaluate()
+            metrics |= self.evaluate(step)
         if self.trainer.is_world_process_zero():
             write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
         self.finished, self.asked = step, self.asks()
@@ -110,8 +117,8 @@ class Recorder(TrainerCallback):
         found = measures(batch, counts.samples)
         kl = {"kl": sums["kl"] / tokens} if self.setup.config.grpo.kl else {}
         if trainer.is_world_process_zero():
-            statements = {row.problem.id: row.problem.statement for row in [*batch.responses, *batch.discarded]}
-            write_rollouts(self.setup.run.path, step, records(batch, trainer.stage.temperature), statements)
+            found_texts = texts([*batch.responses, *batch.discarded], trainer.prompt_text)
+            write_rollouts(self.setup.run.path, step, records(batch, trainer.stage.temperature), *found_texts)
         seconds = batch.seconds
         update_s = trainer.seconds["training"] - trainer.seconds["rollout"] + self.optimizing
         step_s = time.perf_counter() - self.started - trainer.seconds["checkpoint"]
@@ -135,8 +142,8 @@ class Recorder(TrainerCallback):
             "tokens_per_s": found["tokens"] / max(seconds["generation_s"], 1e-9),
         }
 
-    def evaluate(self) -> dict[str, Any]:
-        """The test problems, dealt out to the devices."""
+    def evaluate(self, step: int) -> dict[str, Any]:
+        """Answer the test problems, dealt out to the devices; keep the answers, and return their metrics."""
         problems, prompts = self.setup.test
         if not problems:
             return {}
@@ -145,8 +152,13 @@ class Recorder(TrainerCallback):
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         limit = train.eval_max_response_tokens
         sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit)
-        responses, _ = trainer.respond(list(mine), problems, prompts, sampling)
-        found = evaluation(gather_object(responses), train.eval_tries)
+        sample = partial(trainer.sample, sampling=sampling)
+        responses, _ = respond(list(mine), problems, prompts, sample, trainer.text, self.setup.judge)
+        responses = gather_object(responses)
+        found = evaluation(responses, train.eval_tries)
+        if trainer.is_world_process_zero():
+            rows = records(Batch(responses), train.eval_temperature)
+            write_rollouts(self.setup.run.path, step, rows, *texts(responses, trainer.prompt_text), test=True)
         return {**found, "evaluation_s": time.perf_counter() - started}
 
     def asks(self) -> bool:
@@ -154,7 +166,7 @@ class Recorder(TrainerCallback):
         if self.watch is None:
             return False
         state, decision = WatchState(), None
-        for line in self.setup.run.metrics():  # the whole run each time: nothing to keep, nothing to lose
+        for line in self.setup.run.metrics:  # the whole run each time: nothing to keep, nothing to lose
             if line["step"] and line.get("diversity") is not None:
                 state, decision = self.watch.update(state, line["step"], line["diversity"], line["temperature"])
         if decision is None:
@@ -171,11 +183,11 @@ class Recorder(TrainerCallback):
         self.started = time.perf_counter()
 
 
-def write_down(run: Run, observer: Observer, config: Config, metrics: dict[str, Any]) -> None:
+def write_down(run: Run, observer: TrainingObserver, config: Config, metrics: dict[str, Any]) -> None:
     """A step's metrics: to the run, to whoever watches, and what there is to say about them."""
     run.log(metrics["step"], {name: value for name, value in metrics.items() if name != "step"})
     observer.step(metrics)
-    for advice in new_advice(run.metrics(), config.model_dump()):
+    for advice in new_advice(run.metrics, config.model_dump()):
         observer.warn(advice)
 
 
@@ -184,6 +196,30 @@ def tested(metrics: dict[str, Any]) -> str:
     if metrics.get("test_accuracy") is None:
         return "not measured"
     low, high = metrics["test_accuracy_low"], metrics["test_accuracy_high"]
-    within = "" if low is None else f"{low:.1%} to {high:.1%}; "
+    # where all problems scored the same, resampling them says nothing
+    within = f"{low:.1%} to {high:.1%}; " if low is not None and low < high else ""
     counted = f"{metrics['test_problems']} problems, mean of {metrics['test_tries']} tries"
     return f"{metrics['test_accuracy']:.1%} ({within}{counted})"
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def saving(folder: Path) -> Iterator[None]:
+    """While a checkpoint is written into `folder`, which is removed again if that fails."""
+    try:
+        yield
+    except Exception as error:
+        full = _full(error, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+        raise
+
+
+def _full(error: Exception, folder: Path) -> bool:
+    """safetensors quotes the system's error in words; torch knows only that its stream has failed."""
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    return any(f"os error {number}" in str(error) for number in FULL) or shutil.disk_usage(folder.parent).free < 1 << 20
