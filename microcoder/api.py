@@ -108,7 +108,7 @@ def evaluate(
 
     model, completions = os.fspath(model), os.fspath(completions)
     if model and not options.get("server"):
-        from .training.training import quiet
+        from .training.launch import quiet
 
         quiet()
     settings = [*(f"judge.{name}={toml_value(value)}" for name, value in (judge or {}).items()), *changes]

@@ -180,7 +180,7 @@ def temperatures(words: tuple[str, ...], grid: str, limits: str | None, output: 
         with refusals():
             from ..evaluation.harness import prepare
             from ..evaluation.temperatures import sweep
-            from ..training.training import quiet
+            from ..training.launch import quiet
 
             exam = prepare(settings=settings, limits=limits_of(limits), note=say, **options)
             quiet()
