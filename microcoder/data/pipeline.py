@@ -28,8 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..judge.remote.ray_cluster import connected
-from ..judge.remote.ray_nodes import reason_of
+from ..judge.remote.ray_nodes import connected, reason_of
 from .parts import (
     Counts,
     Loss,

@@ -19,7 +19,7 @@ The client is `microcoder.judge.remote.remote`.
 """
 
 from .asking import Most
-from .running import serve
+from .connections import serve
 from .server import app
 
 __all__ = ["Most", "app", "serve"]

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..config import JudgeConfig
-from ..judge.remote.wire import SETTINGS
+from ..judge.remote.remote import SETTINGS
 from ..schema import LANGUAGES, VERDICTS, Problem, Verdict
 from .fusion import RUN
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from ..judge.examine import Settings
-from ..judge.remote.wire import key_of
+from ..judge.remote.remote import key_of
 from ..judge.worker import receive, send
 from ..schema import Problem, Solution
 from . import fusion

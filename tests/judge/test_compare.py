@@ -9,7 +9,7 @@ import pytest
 from comparing import text, value
 
 from microcoder.judge.compare import STRATEGIES, weakest
-from microcoder.judge.compare.words import VERDICT_WORDS
+from microcoder.judge.compare.keys import VERDICT_WORDS
 from microcoder.judge.sandbox.values import Array, Opaque
 from microcoder.schema import POLICIES
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from ...schema import Compare
 from . import literal, unordered
+from .keys import Words
 from .match import Match, differ, shorten, weakest
 from .numbers import DEFAULT_TOLERANCE, same_floats, same_token
-from .words import Words
 
 _SPACE = re.compile(rb"\s")
 _BLOCK = 1 << 16

@@ -8,19 +8,93 @@ the problem, or is one of several, is no special case. Judging twice does no har
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hashlib
 import json
 import os
+import socket
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from http.client import HTTPException
+from email.message import Message
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
+from urllib.parse import urlsplit
 
-from ...schema import Problem, Solution, Verdict
+from ...schema import JUDGED, Problem, Solution, Verdict
 from ..base import JudgeError, Judging, failed, solution_of
 from ..examine import Settings
-from .line import Line, reason_of
-from .wire import SETTINGS, key_of, packed
+
+SETTINGS = (  # of `Judge`, for one candidate: its verdict is the one that a judge here with these would give
+    "policy", "also", "stop_at_first_failure", "reuse", "time_limit_s", "time_factor", "memory_mb", "output_mb",
+)  # fmt: skip
+
+
+def packed(problem: Problem) -> bytes:
+    """The problem as JSON. ASCII, so that text which is no Unicode (a lone surrogate) arrives as it is."""
+    record = {name: value for name, value in problem.to_dict().items() if name in JUDGED}  # the rest stays at home
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+def key_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+SILENCE_S = 60.0  # the service says something every ten seconds, be it a line break
+Answer = tuple[int, Message, bytes]  # status, headers, body
+
+
+class Line:
+    """Of one thread; only `hang_up` is for others."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        parts = urlsplit(url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self.connection = kind(parts.hostname or "", parts.port, timeout=SILENCE_S)
+        self.sock: socket.socket | None = None
+        self.prefix = parts.path
+        self.headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, wanted: Callable[[], bool] = lambda: True
+    ) -> Answer:
+        """OSError or HTTPException where there is no answer. `wanted`: False from before someone hangs up."""
+        kept = self.connection.sock is not None
+        try:
+            return self._ask(method, path, body, wanted)
+        except (OSError, HTTPException):
+            if not kept:
+                raise
+        return self._ask(method, path, body, wanted)  # kept for too long: the other side had hung up
+
+    def _ask(self, method: str, path: str, body: bytes | None, wanted: Callable[[], bool]) -> Answer:
+        try:
+            if self.connection.sock is None:
+                self.connection.connect()
+                self.sock = self.connection.sock
+            if not wanted():  # looked at when `hang_up` can find the socket, so one of the two sees the other
+                raise ConnectionAbortedError("hung up")
+            self.connection.request(method, self.prefix + path, body, self.headers)
+            answer = self.connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def hang_up(self) -> None:
+        """From any thread: whoever waits for an answer gets none, and the service sees that nobody does."""
+        if self.sock is not None:
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+
+def reason_of(status: int, data: bytes) -> str:
+    try:
+        return f"{status}: {json.loads(data)['error']}"
+    except (ValueError, TypeError, LookupError):
+        return f"{status}: {data[:200]!r}"
+
 
 TOKEN = "MICROCODER_TOKEN"
 UNKNOWN, BUSY, AGAIN = 404, 429, (408, 500, 502, 503, 504)
