@@ -29,7 +29,7 @@ from benchmarks.shared import workload
 from microcoder import Judge, Solution
 from microcoder.judge.base import Judging
 from microcoder.judge.pool import usable_cores
-from microcoder.judge.remote.on_ray import RayJudge
+from microcoder.judge.remote.ray_judge import RayJudge
 
 BIG = 16  # cores of a node on paper
 PAPER = (16, 64, 256)

@@ -35,7 +35,7 @@ def command(as_json: bool) -> int:
 
     The exit status is 1 if programs cannot be judged safely here.
     """
-    from ..judge.sandbox import layers
+    from ..judge.sandbox import probes
 
     findings: dict[str, Any] = {
         **machine(),
@@ -43,8 +43,8 @@ def command(as_json: bool) -> int:
         "extras": {extra: importlib.util.find_spec(name) is not None for extra, name in EXTRAS.items()},
         "verl": verl(),
         "cpp": cpp(),
-        "sandbox": [dataclasses.asdict(layer) for layer in layers.probe()],
-        "best": layers.best(),
+        "sandbox": [dataclasses.asdict(layer) for layer in probes.probe()],
+        "best": probes.best(),
     }
     findings["conclusion"] = CONCLUSIONS[findings["best"]]
     if as_json:

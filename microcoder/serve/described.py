@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..config import JudgeConfig
-from ..judge.remote.remote import SETTINGS
+from ..judge.remote.http import SETTINGS
 from ..schema import LANGUAGES, VERDICTS, Problem, Verdict
 from .fusion import RUN
 

@@ -26,8 +26,8 @@ from starlette.types import Receive, Scope, Send
 
 from ..judge.pool import Judge
 from ..schema import Problem
-from .asking import Refused
 from .metrics import Metrics
+from .requests import Refused
 from .room import SOON, Room, weight
 
 BEAT_S = 10.0  # of silence, after which a line break says that the service is alive: JSON takes white space anywhere

@@ -18,9 +18,9 @@ from typing import Any
 from ..judge.boxes import Limits
 from ..judge.examine import Settings
 from ..judge.extract import code_block
-from ..judge.running import Ran
+from ..judge.programs import Ran
 from ..schema import Problem, SchemaError, Solution, Test, TestVerdict, Verdict, language_named, quoted
-from .asking import Most, Refused, check_id, check_tests
+from .requests import Most, Refused, check_id, check_tests
 
 RUN = ("code", "language", "stdin", "compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files")
 

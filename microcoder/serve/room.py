@@ -9,9 +9,9 @@ import sys
 from collections import Counter
 from typing import Any
 
-from ..judge.running import Ran
+from ..judge.programs import Ran
 from ..schema import Problem, Solution, Verdict
-from .asking import Refused
+from .requests import Refused
 
 SOON = 1  # seconds to wait before asking again: room becomes free all the time
 LITTLE = 1 << 18  # bytes, which a client may have however much others do

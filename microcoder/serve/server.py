@@ -19,14 +19,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .. import __version__
 from ..judge.examine import Settings
 from ..judge.pool import Judge
-from ..judge.running import Ran
+from ..judge.programs import Ran
 from ..schema import LANGUAGES, Verdict
 from ..web import LOOPBACK, hostname
-from . import fusion, reading
-from .asking import Most, Refused
+from . import bodies, fusion
 from .described import answers, body, schemas, verdict
 from .desk import Answers, Work
 from .metrics import Metrics
+from .requests import Most, Refused
 from .shared import Service
 
 OPEN = ("/healthz", "/readyz")  # for those who only watch
@@ -116,14 +116,14 @@ def _judging(found: FastAPI, service: Service) -> None:
     @found.post("/v1/judge", openapi_extra=body("Candidate"), responses=answers("application/json", verdict(), *busy))
     async def judge(request: Request) -> Response:
         """Judge one candidate."""
-        async with service.asked(request, reading.one) as (one, settings):
+        async with service.asked(request, bodies.one) as (one, settings):
             jobs = service.take(request, service.judging(one, settings))
         return Answers(service.desk, jobs, Verdict.to_dict)
 
     @found.post("/v1/judge/many", openapi_extra=body("Candidates"), responses=answers(NDJSON, verdict(), *busy))
     async def judge_many(request: Request) -> Response:
         """Judge many: a line for each verdict, as soon as it is known. One without an id is called by its number."""
-        async with service.asked(request, reading.many) as (found, settings):
+        async with service.asked(request, bodies.many) as (found, settings):
             jobs = service.take(request, *(service.judging(one, settings) for one in found))
         return Answers(service.desk, jobs, Verdict.to_dict, NDJSON)
 
@@ -134,7 +134,7 @@ def _judging(found: FastAPI, service: Service) -> None:
     )
     async def put(request: Request, key: str) -> Response:
         """Send a problem, to name it by its key in what follows: the SHA-256 of these bytes."""
-        async with service.asked(request, reading.problem) as (right, problem):
+        async with service.asked(request, bodies.problem) as (right, problem):
             service.shelf.put(key, right, problem)
         return JSONResponse({"key": key})
 
@@ -162,7 +162,7 @@ def _fusion(found: FastAPI, service: Service) -> None:
     @found.post("/run_code", openapi_extra=body("RunCode"), responses=answers("application/json", {}, *busy))
     async def run_code(request: Request) -> Response:
         """Run a program, as SandboxFusion does."""
-        async with service.asked(request, reading.run_code, 504) as asked:
+        async with service.asked(request, bodies.run_code, 504) as asked:
             if isinstance(asked, str):
                 return JSONResponse(fusion.failed(asked))
             code, language, stdin, limits = asked
@@ -178,7 +178,7 @@ def _fusion(found: FastAPI, service: Service) -> None:
     @found.post("/submit", openapi_extra=body("Submit"), responses=answers("application/json", {}, *busy))
     async def submit(request: Request) -> Response:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
-        async with service.asked(request, reading.submit, 504) as (ident, problem, solution, settings):
+        async with service.asked(request, bodies.submit, 504) as (ident, problem, solution, settings):
             jobs = await service.take_patiently(request, service.submitted(problem, solution, settings))
 
         def write(answer: Verdict) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from ..judge.examine import Settings
 from ..judge.pool import Judge
 from ..schema import Problem, Solution, quoted
-from .asking import Most, Refused
+from .bodies import Asked, Reader
 from .connections import Doors
 from .desk import Desk, Job, Work
 from .metrics import Metrics
-from .reading import Asked, Reader
+from .requests import Most, Refused
 from .room import Room, weight
 
 

@@ -13,7 +13,7 @@ import pytest
 from serve_process import served
 
 from microcoder.judge import Judge
-from microcoder.judge.remote.remote import packed
+from microcoder.judge.remote.http import packed
 from microcoder.schema import JUDGED, Compare, Problem, Test
 
 OTHERWISE = {  # for each field that a verdict depends on, another value

@@ -20,7 +20,7 @@ from microcoder import Judge, Problem, Solution, Test
 from microcoder.config import ConfigError, load
 from microcoder.judge import JudgeError
 from microcoder.judge.remote import open_judge
-from microcoder.judge.remote.remote import RemoteJudge
+from microcoder.judge.remote.http import RemoteJudge
 from microcoder.schema import VERDICTS, Compare, Verdict
 
 TOKEN = "a-long-secret"

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from microcoder.judge.sandbox import kernel, layers, root
+from microcoder.judge.sandbox import kernel, root
+from microcoder.judge.sandbox import probes as layers
 
 NO_USER_NAMESPACES = """
 from microcoder.judge.sandbox import kernel, seccomp

@@ -12,7 +12,7 @@ import pytest
 
 from microcoder import Judge, Problem, Solution, Test
 from microcoder.judge import JudgeError
-from microcoder.judge.remote.on_ray import RayJudge
+from microcoder.judge.remote.ray_judge import RayJudge
 from microcoder.judge.remote.ray_node import Kept
 from microcoder.schema import VERDICTS
 

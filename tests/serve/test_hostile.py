@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from serve_process import Served, served, until
 
-from microcoder.judge.remote.remote import RemoteJudge
+from microcoder.judge.remote.http import RemoteJudge
 from microcoder.schema import Problem, Test
 
 BEARER = {"Authorization": "Bearer secret"}

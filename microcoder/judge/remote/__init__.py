@@ -23,11 +23,11 @@ def open_judge(options: dict[str, Any]) -> Judging:
 
         return Judge(**given)
     if on.startswith(("http://", "https://")):
-        from .remote import RemoteJudge
+        from .http import RemoteJudge
 
         return RemoteJudge(on, **given)
     if on.startswith("ray:"):
-        from .on_ray import RayJudge
+        from .ray_judge import RayJudge
 
         return RayJudge(on.removeprefix("ray:"), **given)
     raise JudgeError(f'judge.on is {on!r}; it is "here", the address of a service (http://...), or ray:ADDRESS')

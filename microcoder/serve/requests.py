@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ..config import JudgeConfig
 from ..judge.examine import Settings
-from ..judge.remote.remote import SETTINGS
+from ..judge.remote.http import SETTINGS
 from ..schema import JUDGED, Problem, SchemaError, Solution, nearest, quoted
 
 CANDIDATE = ("id", "problem", "code", "completion", "language")

@@ -18,18 +18,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from ..judge.examine import Settings
-from ..judge.remote.remote import key_of
+from ..judge.remote.http import key_of
 from ..judge.worker import receive, send
 from ..schema import Problem, Solution
 from . import fusion
-from .asking import CANDIDATE, Most, Refused, candidate_of, known_keys, parsed, problem_of, settings_of
+from .requests import CANDIDATE, Most, Refused, candidate_of, known_keys, parsed, problem_of, settings_of
 
 SMALL = 1 << 17  # bytes, which are read in a few milliseconds whatever they hold
 READ_S = 60.0  # that a large body may take
 BASE, TIMES = 1 << 30, 16  # bytes of memory that the process may have, and so many times the largest body
 FULL = 1 << 19  # KiB: with more than that, the process is begun afresh
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.serve.reading import main; main({fd})"
+_START = "import sys; sys.path.insert(0, {root!r}); from microcoder.serve.bodies import main; main({fd})"
 
 Asked = tuple[Problem | str, Solution]  # the problem or its key
 
