@@ -47,7 +47,7 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
             echo(f"\n{study.name}: {study.title} (figure {study.figure})")
         for claim in study.claims:
             echo(_claim(claim, verdicts))
-    echo("\nto make the runs of one: microcoder study run truncation; how many that are: --dry-run")
+    echo("\nrun one: microcoder study run truncation; list its runs first: --dry-run")
 
 
 def _table(scale: Scale, studies: list[Study], runs: int) -> str:

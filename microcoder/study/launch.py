@@ -81,7 +81,12 @@ def plan(
                 if there.get(own) == identity:
                     name = own
                 elif name == own and own in there:
-                    raise StudyError(_other(own, there[own], identity))
+                    was = there[own]
+                    changed = [f"{key} was {was[key]}, now {identity[key]}" for key in was if was[key] != identity[key]]
+                    raise StudyError(
+                        f"the run {own} is there, made with other settings: {'; '.join(changed)}; "
+                        "name another folder with --out, or remove that run"
+                    )
                 run = runs.setdefault(name, Planned(name, tuple(chosen), after))
                 run.measurements |= set(study.measurements)
                 where[study.name, arm.name, seed] = name
@@ -116,14 +121,6 @@ def _key(identity: Identity) -> str:
     return "\n".join(identity.values())
 
 
-def _other(name: str, was: Identity, now: Identity) -> str:
-    changed = [f"{key} was {was[key]}, now {now[key]}" for key in now if was[key] != now[key]]
-    return (
-        f"the run {name} is there, made with other settings: {'; '.join(changed)}; "
-        "name another folder with --out, or remove that run"
-    )
-
-
 @dataclass
 class StudyOutcome:
     """The names of the runs: finished, failed, left."""
@@ -154,7 +151,10 @@ def run_studies(
     (out / "studies").mkdir(parents=True, exist_ok=True)
     held = take_lock(out, "name another folder with --out")
     try:
-        _remember(out / "plan.json", where)
+        path = out / "plan.json"
+        known = json.loads(path.read_bytes()) if path.exists() else {}  # what other commands have planned stays
+        known |= {"/".join(map(str, place)): name for place, name in where.items()}
+        write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
         for study in studies:
             write_whole(out / "studies" / f"{study.name}.toml", study.path.read_bytes())
         data = [load(None, list(run.settings)).data for run in runs]
@@ -194,7 +194,8 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
             words = "it goes on after the others; " if first else ""
             tell(f"{name}: failed with exit status {status}; {words}the end of {last.log}:\n{tail(last.log)}")
             return [job(planned[name])] if first else []
-        _slim(folder)
+        for file in folder.glob("checkpoints/*/optimizer.pt"):
+            file.unlink()  # two thirds of a checkpoint, and of no use to a finished run
         outcome.finished.append(name)
         left = len(todo) + len(again) - len(times)
         ahead = f"{left} left, about {duration(left * sum(times) / len(times) / together)}" if left else "the last one"
@@ -242,16 +243,3 @@ def _summary(folder: Path) -> dict[str, Any]:
 def _gain(folder: Path) -> str:
     before, after = (_summary(folder).get(name) for name in ("before", "after"))
     return f"accuracy {before['accuracy']:.3f} -> {after['accuracy']:.3f}" if before and after else "not evaluated"
-
-
-def _slim(folder: Path) -> None:
-    """Remove the optimizer's state, two thirds of a checkpoint, from a finished run."""
-    for file in folder.glob("checkpoints/*/optimizer.pt"):
-        file.unlink()
-
-
-def _remember(path: Path, where: dict[Place, str]) -> None:
-    """Add to plan.json; what other commands have planned stays."""
-    known = json.loads(path.read_bytes()) if path.exists() else {}
-    known |= {"/".join(map(str, place)): name for place, name in where.items()}
-    write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")

@@ -37,7 +37,11 @@ TERM = re.compile(r"\s*([+-]?)\s*(\w+)\s*\(\s*(\w+)\s*\)\s*")
 
 def measure(expression: str, metrics: Metrics) -> float:
     """Evaluate a sum or difference of statistics on the metrics of one run, in the order of steps."""
-    return sum(sign * FUNCTIONS[function](_lines(metrics, name), name) for sign, function, name in parse(expression))
+    trained = [line for line in metrics if line["step"] > 0]  # step 0 is the evaluation before training
+    return sum(
+        sign * FUNCTIONS[function](metrics if _tested(name) else trained, name)
+        for sign, function, name in parse(expression)
+    )
 
 
 def parse(expression: str) -> list[tuple[int, str, str]]:
@@ -59,11 +63,6 @@ def parse(expression: str) -> list[tuple[int, str, str]]:
         terms.append((-1 if term[1] == "-" else 1, term[2], term[3]))
         at = term.end()
     return terms
-
-
-def _lines(metrics: Metrics, name: str) -> Metrics:
-    """Lines of the steps of training; for a test_ metric also step 0, the evaluation before training."""
-    return metrics if _tested(name) else [line for line in metrics if line["step"] > 0]
 
 
 def _tested(name: str) -> bool:
@@ -110,10 +109,6 @@ def _slope(lines: Metrics, name: str) -> float:
     return float(steps @ values / (steps @ steps))
 
 
-def _growth(lines: Metrics, name: str) -> float:
-    return _slope(lines[: (len(lines) + 1) // 2], name)
-
-
 def _rough(lines: Metrics, name: str) -> float:
     changes = np.diff(_known(series(lines, name)))
     return float(changes.std(ddof=1)) if len(changes) > 1 else float("nan")
@@ -131,6 +126,6 @@ FUNCTIONS: dict[str, Callable[[Metrics, str], float]] = {
     "peak_step": _peak_step,
     "fall": lambda lines, name: _peak(lines, name) - _last(lines, name),
     "slope": _slope,
-    "growth": _growth,
+    "growth": lambda lines, name: _slope(lines[: (len(lines) + 1) // 2], name),
     "rough": _rough,
 }
