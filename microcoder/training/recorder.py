@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +16,6 @@ from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
 from ..advise import Advice, new_advice
-from ..collect import respond
 from ..config import Config
 from ..grpo import PlateauWatch, WatchState
 from ..judge.base import Judging
@@ -152,8 +150,7 @@ class StepRecorder(TrainerCallback):
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         limit = train.eval_max_response_tokens
         sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit)
-        sample = partial(trainer.sample, sampling=sampling)
-        responses, _ = respond(list(mine), problems, prompts, sample, trainer.text, self.setup.judge)
+        responses, _ = trainer.respond(list(mine), problems, prompts, sampling)
         responses = gather_object(responses)
         found = evaluation(responses, train.eval_tries)
         if trainer.is_world_process_zero():

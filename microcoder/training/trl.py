@@ -97,9 +97,8 @@ class TrlStageTrainer(GRPOTrainer):
             raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
 
         def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
-            sample = partial(self.sample, sampling=self.sampling(self.stage.temperature, samples, seed))
-            late = self.config.rollout.straggler_s
-            return respond(chosen, self.problems, self.prompts, sample, self.text, self.judge, late)
+            sampling = self.sampling(self.stage.temperature, samples, seed)
+            return self.respond(chosen, self.problems, self.prompts, sampling, self.config.rollout.straggler_s)
 
         self.batch = collect(
             groups,
@@ -123,6 +122,18 @@ class TrlStageTrainer(GRPOTrainer):
         rollout = self.config.rollout
         limit = limit or self.stage.max_response_tokens
         return Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, seed)
+
+    def respond(
+        self,
+        numbers: Sequence[int],
+        problems: Sequence[Problem],
+        prompts: Sequence[list[int]],
+        sampling: Sampling,
+        straggler_s: float = 0.0,
+    ) -> tuple[list[Response], dict[str, float]]:
+        """Judged responses of the model as it is now; also how it is evaluated."""
+        sample = partial(self.sample, sampling=sampling)
+        return respond(numbers, problems, prompts, sample, self.text, self.judge, straggler_s)
 
     def sample(self, prompts: list[list[int]], sampling: Sampling) -> Iterator[Completion]:
         """Completions of the model as it is now; also how it is evaluated."""
