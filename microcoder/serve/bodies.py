@@ -22,7 +22,7 @@ from ..judge.remote.http import key_of
 from ..judge.worker import receive, send
 from ..schema import Problem, Solution
 from . import fusion
-from .requests import CANDIDATE, Most, Refused, candidate_of, known_keys, parsed, problem_of, settings_of
+from .requests import CANDIDATE, BadRequest, Most, candidate_of, known_keys, parsed, problem_of, settings_of
 
 SMALL = 1 << 17  # bytes, which are read in a few milliseconds whatever they hold
 READ_S = 60.0  # that a large body may take
@@ -46,16 +46,16 @@ def many(body: bytes, own: Settings, most: Most) -> tuple[list[Asked], Settings]
     record = known_keys(parsed(body), ("candidates", "settings"), "the body")
     candidates = record.get("candidates")
     if not isinstance(candidates, list) or not candidates:
-        raise Refused(422, '"candidates" must be a list of at least one')
+        raise BadRequest(422, '"candidates" must be a list of at least one')
     settings = settings_of(record.get("settings"), own)
     found = []
     for number, record in enumerate(candidates):
         try:
             found.append(candidate_of(record, most, str(number)))
-        except Refused as error:
-            raise Refused(error.status, f"candidates[{number}]: {error.reason}") from None
+        except BadRequest as error:
+            raise BadRequest(error.status, f"candidates[{number}]: {error.reason}") from None
     if len({solution.id for _, solution in found}) < len(found):
-        raise Refused(422, "two candidates have the same id, so their verdicts could not be told apart")
+        raise BadRequest(422, "two candidates have the same id, so their verdicts could not be told apart")
     return found, settings
 
 
@@ -78,26 +78,26 @@ def submit(body: bytes, own: Settings, most: Most) -> Any:
 
 
 class No(NamedTuple):
-    """Refused, in a shape that travels."""
+    """BadRequest, in a shape that travels."""
 
     status: int
     reason: str
     retry_after: int | None = None
 
 
-class Reader:
+class BodyReader:
     def __init__(self, own: Settings, most: Most, most_bytes: int) -> None:
         self.own, self.most, self.most_bytes = own, most, most_bytes
         self._thread = ThreadPoolExecutor(1, "reader")
         self._process: subprocess.Popen[bytes] | None = None
 
     async def read(self, question: Callable[[bytes, Settings, Most], Any], body: bytes) -> Any:
-        """What the body asks, or Refused."""
+        """What the body asks, or BadRequest."""
         if len(body) <= SMALL:
             return question(body, self.own, self.most)
         answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, question, body)
         if isinstance(answer, No):
-            raise Refused(*answer)
+            raise BadRequest(*answer)
         return answer
 
     def close(self) -> None:
@@ -152,6 +152,6 @@ def main(fd: int) -> None:
                 answer = question(body, own, most)
                 full = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > FULL
                 send(sock, (answer, full))
-            except Refused as refusal:
+            except BadRequest as refusal:
                 send(sock, (No(refusal.status, refusal.reason, refusal.retry_after), False))
             del question, body

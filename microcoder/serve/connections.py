@@ -261,7 +261,7 @@ class Connection(HttpToolsProtocol):
         """An answer, where none has begun, and the end of the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             body = json.dumps({"error": words}).encode()
-            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            head = f"HTTP/1.1 {status} BadRequest\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
             self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
         self._drop()
         self.transport.close()

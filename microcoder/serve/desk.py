@@ -27,7 +27,7 @@ from starlette.types import Receive, Scope, Send
 from ..judge.pool import Judge
 from ..schema import Problem
 from .metrics import Metrics
-from .requests import Refused
+from .requests import BadRequest
 from .room import SOON, Room, weight
 
 BEAT_S = 10.0  # of silence, after which a line break says that the service is alive: JSON takes white space anywhere
@@ -121,17 +121,17 @@ class Desk:
         return self.when_idle is not None
 
     def take(self, client: str, works: Sequence[Work]) -> list[Job]:
-        """All of them, or none: Refused."""
+        """All of them, or none: BadRequest."""
         count = len(works)
         if self.draining:
-            raise Refused(503, "this service is about to end; another may be starting in its place", 2)
+            raise BadRequest(503, "this service is about to end; another may be starting in its place", 2)
         if count > self.per_client:
-            raise Refused(413, f"{count} candidates at once; send at most {self.per_client}")
+            raise BadRequest(413, f"{count} candidates at once; send at most {self.per_client}")
         if self.held[client] + count > self.per_client:
             words = f"{self.held[client]} of your candidates are here, of {self.per_client} that a client may have"
-            raise Refused(429, f"{words}; wait for verdicts", SOON)
+            raise BadRequest(429, f"{words}; wait for verdicts", SOON)
         if self.waiting + count > self.queue:
-            raise Refused(429, f"{self.waiting} candidates wait, of {self.queue} that may", SOON)
+            raise BadRequest(429, f"{self.waiting} candidates wait, of {self.queue} that may", SOON)
         self._hold(client, works)
         loop = asyncio.get_running_loop()
         jobs = [Job(client, work, loop.create_future()) for work in works]
@@ -201,7 +201,7 @@ class Desk:
             self._leave(job)
 
     def _hold(self, client: str, works: Sequence[Work]) -> None:
-        """Room for all of them, or Refused."""
+        """Room for all of them, or BadRequest."""
         with contextlib.ExitStack() as undo:
             for work in works:
                 self.room.take(client, work.size)

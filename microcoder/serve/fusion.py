@@ -17,10 +17,10 @@ from typing import Any
 
 from ..judge.boxes import Limits
 from ..judge.examine import Settings
+from ..judge.execution import Ran
 from ..judge.extract import code_block
-from ..judge.programs import Ran
 from ..schema import Problem, SchemaError, Solution, Test, TestVerdict, Verdict, language_named, quoted
-from .requests import Most, Refused, check_id, check_tests
+from .requests import BadRequest, Most, check_id, check_tests
 
 RUN = ("code", "language", "stdin", "compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files")
 
@@ -33,7 +33,7 @@ def program(record: dict[str, Any], own: Settings, most: Most) -> tuple[str, str
     """(code, language, stdin, limits) of a /run_code."""
     code, stdin = record.get("code"), record.get("stdin") or ""
     if not isinstance(code, str) or not isinstance(stdin, str):
-        raise Refused(422, '"code" must be text, and "stdin" too where it is given')
+        raise BadRequest(422, '"code" must be text, and "stdin" too where it is given')
     language = _language(record.get("language"))
     for name in ("files", "fetch_files"):
         if record.get(name):
@@ -72,19 +72,19 @@ def submitted(record: dict[str, Any], own: Settings, most: Most) -> tuple[str | 
     """What to judge, of a /submit."""
     config = record.get("config")
     if not isinstance(config, dict):
-        raise Refused(422, '"config" must be an object')
+        raise BadRequest(422, '"config" must be an object')
     if config.get("dataset_type") != "CommonOJDataset":
         found = config.get("dataset_type") or record.get("dataset")
-        raise Refused(400, f"dataset {quoted(found)} is not known here; only config.dataset_type CommonOJDataset is")
+        raise BadRequest(400, f"dataset {quoted(found)} is not known here; only config.dataset_type CommonOJDataset is")
     if config.get("custom_extract_logic"):
-        raise Refused(400, "custom_extract_logic is not run here: the last fenced block is the program")
+        raise BadRequest(400, "custom_extract_logic is not run here: the last fenced block is the program")
     ident, completion = record.get("id"), record.get("completion")
     if not isinstance(ident, str | int) or not isinstance(completion, str):
-        raise Refused(422, '"id" must be text or a whole number, "completion" text')
+        raise BadRequest(422, '"id" must be text or a whole number, "completion" text')
     try:
         language = _language(config.get("language"))
     except Unsupported as error:
-        raise Refused(400, str(error)) from None
+        raise BadRequest(400, str(error)) from None
     limit = _number(config, "run_timeout", 10.0 if language == "cpp" else 20.0, most.seconds)
     problem = Problem(str(ident), tests=_tests(config.get("provided_data"), ident), time_limit_s=limit)
     check_id(problem.id)
@@ -130,7 +130,7 @@ def _response(status: str, run: Any = None, compile_result: Any = None) -> dict[
 
 def _language(name: Any) -> str:
     if not isinstance(name, str):
-        raise Refused(422, '"language" must be text, such as "python"')
+        raise BadRequest(422, '"language" must be text, such as "python"')
     try:
         return language_named(name)
     except SchemaError as error:
@@ -143,7 +143,7 @@ def _number(record: dict[str, Any], name: str, default: float, most: float) -> f
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refused(422, f"{name} must be a number")
+        raise BadRequest(422, f"{name} must be a number")
     return min(float(min(value, most)), most) if value > 0 else default
 
 
@@ -160,4 +160,4 @@ def _tests(data: Any, ident: str | int) -> list[Test]:
     except (LookupError, TypeError, ValueError, RecursionError):
         pass
     words = 'config.provided_data needs "test": [{"input": {"stdin": "..."}, "output": {"stdout": "..."}}, ...]'
-    raise Refused(422, words)
+    raise BadRequest(422, words)

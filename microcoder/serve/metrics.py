@@ -6,7 +6,7 @@ import bisect
 from collections import Counter
 from collections.abc import Iterator
 
-from ..judge.programs import Ran
+from ..judge.execution import Ran
 from ..schema import Verdict
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds

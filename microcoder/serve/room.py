@@ -9,9 +9,9 @@ import sys
 from collections import Counter
 from typing import Any
 
-from ..judge.programs import Ran
+from ..judge.execution import Ran
 from ..schema import Problem, Solution, Verdict
-from .requests import Refused
+from .requests import BadRequest
 
 SOON = 1  # seconds to wait before asking again: room becomes free all the time
 LITTLE = 1 << 18  # bytes, which a client may have however much others do
@@ -30,13 +30,14 @@ class Room:
         return self.taken.total() + self.unread.total()
 
     def take(self, client: str, size: int, busy: int = 429) -> None:
-        """Refused where there is no room. A client that has nothing here may have one request of any size."""
+        """BadRequest where there is no room. A client that has nothing here may have one request of any size."""
         held = self.taken[client] + self.unread[client]
         if held and held + size > self.per_client:
             words = f"{held >> 20} MB of yours are here, of {self.per_client >> 20} that a client may have"
-            raise Refused(busy, f"{words}; wait for answers and read them (--queue-mb)", SOON)
+            raise BadRequest(busy, f"{words}; wait for answers and read them (--queue-mb)", SOON)
         if self.total + size > self.most and self.total > held and held + size > LITTLE:
-            raise Refused(busy, f"{self.total >> 20} MB are held, of {self.most >> 20} that may be (--queue-mb)", SOON)
+            words = f"{self.total >> 20} MB are held, of {self.most >> 20} that may be (--queue-mb)"
+            raise BadRequest(busy, words, SOON)
         self.taken[client] += size
 
     def give(self, client: str, size: int) -> None:

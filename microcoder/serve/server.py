@@ -18,15 +18,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
 from ..judge.examine import Settings
+from ..judge.execution import Ran
 from ..judge.pool import Judge
-from ..judge.programs import Ran
 from ..schema import LANGUAGES, Verdict
 from ..web import LOOPBACK, hostname
 from . import bodies, fusion
 from .described import answers, body, schemas, verdict
 from .desk import Answers, Work
 from .metrics import Metrics
-from .requests import Most, Refused
+from .requests import BadRequest, Most
 from .shared import Service
 
 OPEN = ("/healthz", "/readyz")  # for those who only watch
@@ -93,7 +93,7 @@ def app(
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         middleware=[Middleware(Guard, tokens=tokens, host=host, metrics=service.metrics)],
-        exception_handlers={Refused: _refused, HTTPException: _unknown, ClientDisconnect: _gone},
+        exception_handlers={BadRequest: _refused, HTTPException: _unknown, ClientDisconnect: _gone},
     )
     found.state.service = service
     _judging(found, service)
@@ -212,7 +212,7 @@ def _watching(found: FastAPI, service: Service) -> None:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+    assert isinstance(error, BadRequest)
     request.app.state.service.metrics.refused[str(error.status)] += 1
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
     return JSONResponse({"error": error.reason}, error.status, headers)

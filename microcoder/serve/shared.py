@@ -14,11 +14,11 @@ from starlette.requests import Request
 from ..judge.examine import Settings
 from ..judge.pool import Judge
 from ..schema import Problem, Solution, quoted
-from .bodies import Asked, Reader
+from .bodies import Asked, BodyReader
 from .connections import Doors
 from .desk import Desk, Job, Work
 from .metrics import Metrics
-from .requests import Most, Refused
+from .requests import BadRequest, Most
 from .room import Room, weight
 
 
@@ -32,14 +32,15 @@ class Shelf:
     def get(self, key: str) -> Problem:
         found = self.problems.get(key)
         if found is None:
-            raise Refused(404, f"problem {key[:80]!r} is not here (any more): PUT it to /v1/problems/, then ask again")
+            words = f"problem {key[:80]!r} is not here (any more): PUT it to /v1/problems/, then ask again"
+            raise BadRequest(404, words)
         self.problems.move_to_end(key)
         return found[0]
 
     def put(self, key: str, right: str, problem: Problem) -> None:
         """`right`: the key of the bytes that came."""
         if key != right:
-            raise Refused(422, f"the key of these bytes is their SHA-256, {right}, not {key[:80]!r}")
+            raise BadRequest(422, f"the key of these bytes is their SHA-256, {right}, not {key[:80]!r}")
         if key in self.problems:
             self.problems.move_to_end(key)
             return
@@ -64,7 +65,7 @@ class Service:
         self.room = Room(room_bytes)
         self.desk = Desk(judge, queue, per_client, self.room, self.metrics)
         self.shelf = Shelf(2 * most_bytes)
-        self.reader = Reader(own, most, most_bytes)
+        self.reader = BodyReader(own, most, most_bytes)
         self.doors = Doors(connections, judge.workers, most_bytes)
 
     @contextlib.asynccontextmanager
@@ -110,12 +111,12 @@ class Service:
         while True:
             try:
                 return self.take(request, work)
-            except Refused as refusal:
+            except BadRequest as refusal:
                 if refusal.status == 429 and time.monotonic() < end:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, 0.5)
                     continue
-                raise Refused(504, refusal.reason, refusal.retry_after) from None
+                raise BadRequest(504, refusal.reason, refusal.retry_after) from None
 
     def _start(self, problem: Problem, solution: Solution, settings: Settings) -> Callable[[], Any]:
         return lambda: self.judge.submit(problem, solution, settings=settings)
@@ -124,14 +125,14 @@ class Service:
         seconds = (problem.time_limit_s or settings.time_limit_s) * settings.time_factor
         memory = problem.memory_mb or settings.memory_mb
         if seconds > self.most.seconds or memory > self.most.memory_mb:
-            raise Refused(
+            raise BadRequest(
                 422,
                 f"problem {quoted(problem.id)} asks for {seconds:g} s and {memory:g} MB a test; at most "
                 f"{self.most.seconds} s and {self.most.memory_mb} MB are given here (--max-seconds, --max-memory-mb)",
             )
         if settings.output_mb > max(self.most.output_mb, self.own.output_mb):
             words = f"settings.output_mb is {settings.output_mb}; at most {self.most.output_mb} are kept here"
-            raise Refused(422, f"{words} (--max-output-mb)")
+            raise BadRequest(422, f"{words} (--max-output-mb)")
 
-    def _too_large(self) -> Refused:
-        return Refused(413, f"at most {self.most_bytes >> 20} MB are taken in a request (--max-mb)")
+    def _too_large(self) -> BadRequest:
+        return BadRequest(413, f"at most {self.most_bytes >> 20} MB are taken in a request (--max-mb)")

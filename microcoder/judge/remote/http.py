@@ -45,7 +45,7 @@ SILENCE_S = 60.0  # the service says something every ten seconds, be it a line b
 Answer = tuple[int, Message, bytes]  # status, headers, body
 
 
-class Line:
+class KeptConnection:
     """Of one thread; only `hang_up` is for others."""
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -132,7 +132,7 @@ class RemoteJudge(Judging):
         self._pool = ThreadPoolExecutor(lanes, "remote-judge")
         self._room = threading.BoundedSemaphore(lanes + (queue or lanes))
         self._own = threading.local()  # a connection for each thread
-        self._calls: dict[Future[Verdict], _Call] = {}
+        self._calls: dict[Future[Verdict], _Request] = {}
         self._keys: dict[str, str] = {}
         self._sending = threading.Lock()  # problems go one at a time: the next candidate finds this one's there
         self._ending = threading.Event()
@@ -140,7 +140,7 @@ class RemoteJudge(Judging):
     def submit(
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Future[Verdict]:
-        call = _Call(problem, solution_of(problem, completion, code))
+        call = _Request(problem, solution_of(problem, completion, code))
         self._room.acquire()
         try:
             future = self._begin(call)
@@ -154,7 +154,7 @@ class RemoteJudge(Judging):
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Verdict:
         """As everywhere. However many there are, none takes a thread while it waits; a cancelled one is dropped."""
-        future = self._begin(_Call(problem, solution_of(problem, completion, code)))
+        future = self._begin(_Request(problem, solution_of(problem, completion, code)))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -173,7 +173,7 @@ class RemoteJudge(Judging):
                 self.drop(future)
         self._pool.shutdown(cancel_futures=cancel)
 
-    def _begin(self, call: _Call) -> Future[Verdict]:
+    def _begin(self, call: _Request) -> Future[Verdict]:
         try:
             future = self._pool.submit(self._judge, call)
         except RuntimeError:
@@ -182,7 +182,7 @@ class RemoteJudge(Judging):
         future.add_done_callback(lambda done: self._calls.pop(done, None))
         return future
 
-    def _judge(self, call: _Call) -> Verdict:
+    def _judge(self, call: _Request) -> Verdict:
         solution = call.solution
         try:
             key = self._key(call.problem)
@@ -195,7 +195,7 @@ class RemoteJudge(Judging):
             reason = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
             return failed(solution, f"{self.url}: {reason}", self.sandbox)
 
-    def _answer(self, call: _Call, key: str, body: bytes) -> bytes:
+    def _answer(self, call: _Request, key: str, body: bytes) -> bytes:
         """The service's answer, asked for until it comes; JudgeError with the reason why it does not."""
         call.line = line = self._line()
         heard, seconds = time.monotonic(), 0.0
@@ -220,7 +220,7 @@ class RemoteJudge(Judging):
             self._ending.wait(min(float(after), 30.0) if after.isdigit() else seconds)
         raise JudgeError("it was dropped")
 
-    def _send(self, line: Line, key: str, problem: Problem) -> None:
+    def _send(self, line: KeptConnection, key: str, problem: Problem) -> None:
         with self._sending:
             if line.ask("GET", f"/v1/problems/{key}")[0] == 200:  # another thread has sent it
                 return
@@ -240,14 +240,14 @@ class RemoteJudge(Judging):
             key = self._keys[mark] = key_of(packed(problem))
         return key
 
-    def _line(self) -> Line:
+    def _line(self) -> KeptConnection:
         if not hasattr(self._own, "line"):
-            self._own.line = Line(self.url, self._token)
-        line: Line = self._own.line
+            self._own.line = KeptConnection(self.url, self._token)
+        line: KeptConnection = self._own.line
         return line
 
     def _info(self) -> dict[str, Any]:
-        line = Line(self.url, self._token)
+        line = KeptConnection(self.url, self._token)
         try:
             status, _, data = line.ask("GET", "/v1/info")
             info = json.loads(data)
@@ -267,14 +267,14 @@ class RemoteJudge(Judging):
         return info
 
 
-class _Call:
+class _Request:
     """A candidate on its way."""
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.solution = problem, solution
         self.dropped, self.line = False, None
 
-    line: Line | None
+    line: KeptConnection | None
 
     def drop(self) -> None:
         self.dropped = True

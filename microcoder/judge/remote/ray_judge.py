@@ -20,7 +20,7 @@ from typing import Any
 from ...schema import Problem, Solution, Verdict
 from ..base import JudgeError, Judging, failed, solution_of
 from .ray_node import Item, Kept, said
-from .ray_nodes import TRIES, Candidate, Node, Nodes, connected, reason_of
+from .ray_nodes import TRIES, DealtCandidate, Node, Nodes, connected, reason_of
 
 LOOK_S = 2.0  # between looks at which nodes there are
 START_S, OTHERS_S = 120.0, 10.0  # for the first node to be ready, and for the others after it
@@ -37,12 +37,12 @@ class Dealer:
         self.nodes = Nodes(ray, workers, options, self._feed)
         self._loop, self._queue = loop, queue
         self._room = threading.Condition()  # guards what follows
-        self._waiting: deque[Candidate] = deque()
-        self._suspects: deque[Candidate] = deque()
+        self._waiting: deque[DealtCandidate] = deque()
+        self._suspects: deque[DealtCandidate] = deque()
         self._woken = self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, candidate: Candidate) -> None:
+    def add(self, candidate: DealtCandidate) -> None:
         """Waits for room."""
         with self._room:
             while not self._closed and len(self._waiting) >= (self._queue or 4 * max(1, self.nodes.workers)):
@@ -90,7 +90,7 @@ class Dealer:
         self.nodes.end(node.actor)
 
     def _feed(self) -> None:
-        batches: dict[Node, list[Candidate]] = {}
+        batches: dict[Node, list[DealtCandidate]] = {}
         with self._room:
             self._woken = False
             nodes = [node for node in self.nodes.ready.values() if node.room > 0]
@@ -131,7 +131,7 @@ class Dealer:
         if node.has and not node.asked:
             self._send(node, [])
 
-    def _answer(self, candidate: Candidate, verdict: Verdict | str | None) -> None:
+    def _answer(self, candidate: DealtCandidate, verdict: Verdict | str | None) -> None:
         if candidate.future.set_running_or_notify_cancel():
             assert verdict is not None  # only what was cancelled is dropped
             candidate.future.set_result(failed(candidate.solution, verdict) if isinstance(verdict, str) else verdict)
@@ -154,13 +154,13 @@ class Dealer:
             self._answer(candidate, f"{TRIES} nodes were lost under it, the last one so: {reason_of(error)}")
         self._feed()
 
-    def _cancelled(self, candidate: Candidate, future: Future[Verdict]) -> None:
+    def _cancelled(self, candidate: DealtCandidate, future: Future[Verdict]) -> None:
         """In whatever thread a future ends."""
         if future.cancelled():
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._drop, candidate)
 
-    def _drop(self, candidate: Candidate) -> None:
+    def _drop(self, candidate: DealtCandidate) -> None:
         if candidate.node is not None:
             candidate.node.actor.drop.remote(candidate.item.ident)  # its answer makes room
         else:
@@ -236,7 +236,7 @@ class RayJudge(Judging):
             future: Future[Verdict] = Future()  # a problem that cannot even be handed over, such as one with a lock
             future.set_result(failed(solution, said(error)))
             return future
-        candidate = Candidate(Item(next(self._numbers), large, rest), solution)
+        candidate = DealtCandidate(Item(next(self._numbers), large, rest), solution)
         self._dealer.add(candidate)
         return candidate.future
 

@@ -92,7 +92,7 @@ TRIES = 3  # nodes that one candidate may have
 
 
 @dataclass(eq=False)
-class Candidate:
+class DealtCandidate:
     """From `submit` until its verdict."""
 
     item: Item
@@ -113,7 +113,7 @@ class Node:
     actor: Any
     workers: int
     layer: str
-    has: dict[int, Candidate] = field(default_factory=dict)
+    has: dict[int, DealtCandidate] = field(default_factory=dict)
     asked: bool = False  # a call that brings verdicts is under way
 
     @property
@@ -124,7 +124,7 @@ class Node:
     def load(self) -> float:
         return len(self.has) / self.workers
 
-    def takes(self, candidate: Candidate) -> bool:
+    def takes(self, candidate: DealtCandidate) -> bool:
         return self.room > 0 and not (candidate.suspect and any(other.suspect for other in self.has.values()))
 
 

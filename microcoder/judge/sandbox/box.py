@@ -36,7 +36,7 @@ class Stock(NamedTuple):
     test_filter: seccomp.Filter | None
 
 
-class Box:
+class SandboxedRun:
     def __init__(self, job: dict[str, Any], sock: socket, fds: list[int], stock: Stock) -> None:
         self.job, self.stock = job, stock
         self.stdin = job["kind"] in ("stdin", "binary", "compile")
@@ -278,7 +278,7 @@ class Box:
 class _Runner:
     """The process that runs many tests of one candidate in turn."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: SandboxedRun) -> None:
         self.box = box
         box.arrange(*map(os.dup, box.kept))
         ours, theirs = socketpair()
