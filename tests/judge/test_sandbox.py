@@ -46,7 +46,7 @@ def test_without_user_namespaces_the_judge_falls_back_to_landlock_or_refuses() -
 @pytest.mark.skipif(not kernel.supported(), reason="needs Linux on x86_64 or aarch64")
 def test_doctor_sees_what_is_forbidden() -> None:
     forbid = NO_USER_NAMESPACES.format(unshare={"x86_64": 272, "aarch64": 97}[platform.machine()])
-    done = run(forbid + "from microcoder.judge.sandbox import layers\nlayers.main()")
+    done = run(forbid + "from microcoder.judge.sandbox import probes\nprobes.main()")
     assert '"user_namespace", "ok": false' in done.stdout and "unprivileged_userns_clone" in done.stdout
 
 

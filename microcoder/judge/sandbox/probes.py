@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from . import kernel, landlock, root, seccomp
 
-_PROBE = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.sandbox import layers; layers.main()"
+_PROBE = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.sandbox import probes; probes.main()"
 
 
 @dataclass(frozen=True, slots=True)
