@@ -37,7 +37,7 @@ SIZE = {
     "grpo.samples": 4,
 }
 IN_PYTHON = {  # what is written: what runs
-    'problems("train", 40)': 'problems("train", 8)',
+    'problems("train", 40)': 'problems("train", 24)',
     'problems("train", 120)': 'problems("train", 60)',
     "records[:16]": "records[:4]",
     "labelled(records), strict=True))": "labelled(records), strict=True), trees=10)",
