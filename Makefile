@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 VERL   := .venv-verl
-JOBS   ?= 2
+JOBS   ?= 3
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
+test: $(STAMP)  ## the tests, three files at a time, for many of them wait (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user in both sandbox layers; needs root

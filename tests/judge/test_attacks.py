@@ -318,7 +318,7 @@ def test_harmless_sibling_is_accepted(table: Table, world: World, attack: Attack
 
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if not a.promised])
 def test_what_is_not_promised_is_written_down(table: Table, world: World, attack: Attack) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "judge.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / "judge.md").read_text("utf-8")
     assert attack.name.partition("/")[2] in text
     verdict, _ = run(table, world, attack)
     assert verdict.verdict != "internal_error"
