@@ -22,7 +22,7 @@ from microcoder.grpo import (
 from microcoder.models import resolve
 from microcoder.models.weights import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
-from microcoder.training.trl import load_model
+from microcoder.training.step import load_model
 
 SAMPLES, LIMIT, REPEAT, TEMPERATURE = 4, 24, 8, 1.2
 NANO = resolve("nano")

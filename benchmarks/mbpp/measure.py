@@ -21,8 +21,7 @@ from microcoder.prompts import messages
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampling, encode, sampler_for
 from microcoder.training.launch import quiet
-from microcoder.training.step import evaluation
-from microcoder.training.trl import load_model
+from microcoder.training.step import evaluation, load_model
 
 LIMIT, LIMITS = 192, {"humaneval": 256}  # tokens in a response: of any set, of this one
 LONG = 512  # tokens: longer prompts (four of test's) have a sampler of their own, or they would size everybody's cache

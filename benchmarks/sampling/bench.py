@@ -25,7 +25,7 @@ from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.schema import Problem
 from microcoder.training.launch import quiet, versions
 from microcoder.training.problems import load_problems, with_prompts
-from microcoder.training.trl import load_model
+from microcoder.training.step import load_model
 
 
 class Broken(Exception):

@@ -28,7 +28,7 @@ from microcoder.sampling import Sampler, Sampling
 from microcoder.sampling import sampler as sampling_module
 from microcoder.training.launch import quiet
 from microcoder.training.problems import load_problems, with_prompts
-from microcoder.training.trl import load_model
+from microcoder.training.step import load_model
 
 SHAPES = {"a step, 8 x 8": (8, 8, 1.0, 128), "an evaluation, 60 x 4": (60, 4, 0.6, 160)}  # problems, samples, T, limit
 

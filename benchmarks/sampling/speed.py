@@ -37,7 +37,7 @@ SHORT = 32  # tokens of the call that is profiled
 COLD = """
 import sys, time, torch
 from microcoder.config import load
-from microcoder.training.trl import load_model
+from microcoder.training.step import load_model
 from microcoder.models import ModelSource
 from microcoder.sampling import GraphSampler, Sampling
 model = load_model(load(None, []), ModelSource(sys.argv[1], sys.argv[1])).cuda().eval()

@@ -15,7 +15,7 @@ from microcoder import Judge, Problem, Solution
 from microcoder.config import load
 from microcoder.prompts import messages, prompt
 from microcoder.schema import ACCEPTED
-from microcoder.training.trl import load_model
+from microcoder.training.step import load_model
 
 TEMPERATURE, LR = 0.8, 1e-6
 

@@ -27,8 +27,7 @@ from microcoder.runs import checkpoints
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampler, Sampling, encode
 from microcoder.training.launch import quiet
-from microcoder.training.step import evaluation
-from microcoder.training.trl import load_model
+from microcoder.training.step import evaluation, load_model
 
 COMMON = [  # the rest is the demo's
     "train.train_batch_size=8",

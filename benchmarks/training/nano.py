@@ -23,7 +23,7 @@ from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling
 from microcoder.training.launch import quiet
 from microcoder.training.problems import load_problems, with_prompts
-from microcoder.training.trl import load_model
+from microcoder.training.step import load_model
 
 
 def main() -> None:

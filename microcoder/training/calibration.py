@@ -31,7 +31,7 @@ from .launch import train
 from .problems import load_problems, with_prompts
 from .ranks import Silent
 from .recorder import TrainingObserver
-from .trl import weights_of
+from .step import weights_of
 
 GRID = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
 REFERENCE = 1.0

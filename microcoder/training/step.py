@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from ..collect import Response
-from ..config import GrpoConfig
+from ..config import Config, GrpoConfig
 from ..grpo import (
     Stage,
     diversity,
@@ -30,6 +30,8 @@ from ..grpo import (
     truncation_mask,
 )
 from ..judge.extract import code_block
+from ..models import ModelSource
+from ..models.weights import load
 from ..schema import ACCEPTED, Problem, bands, in_order
 from ..stats import bootstrap
 
@@ -269,3 +271,14 @@ def _by_difficulty(groups: Sequence[Sequence[Response]], scores: Sequence[float 
         band: {"accuracy": sum(found[band]) / len(found[band]), "problems": len(found[band])}
         for band in in_order(found)
     }
+
+
+def weights_of(config: Config) -> dict[str, Any]:
+    """How the settings want the weights loaded."""
+    kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
+    return {"dtype": torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32, **kind}
+
+
+def load_model(config: Config, source: ModelSource) -> Any:
+    """Load the model that is trained."""
+    return load(source, **weights_of(config))

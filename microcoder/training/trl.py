@@ -34,12 +34,12 @@ from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge.base import Judging
 from ..models import ModelSource
-from ..models.weights import load, load_tokenizer
+from ..models.weights import load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
 from .plan import Batches, order
 from .recorder import saving
-from .step import Batch, collect
+from .step import Batch, collect, load_model
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
@@ -427,17 +427,6 @@ def _part(joined: dict[str, torch.Tensor], pick: torch.Tensor) -> dict[str, torc
         if value.dim() == 2:
             part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
     return part
-
-
-def weights_of(config: Config) -> dict[str, Any]:
-    """How the settings want the weights loaded."""
-    kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
-    return {"dtype": torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32, **kind}
-
-
-def load_model(config: Config, source: ModelSource) -> Any:
-    """Load the model that is trained."""
-    return load(source, **weights_of(config))
 
 
 def adapter(config: Config) -> Any:
