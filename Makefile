@@ -42,7 +42,7 @@ verl: $(VERL)/.installed  ## .venv-verl: verl on Ray, which needs other versions
 $(VERL)/.installed: pyproject.toml constraints-verl.txt
 	$(PYTHON) -m venv $(VERL)
 	PIP_CONSTRAINT=constraints-verl.txt $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-verl.txt \
-		-e '.[verl,data]' pytest
+		-e '.[verl,data,serve]' pytest
 	@touch $@
 
 test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: real Ray and TransferQueue on the CPU
