@@ -38,7 +38,7 @@ def check(function):
 @pytest.fixture(scope="module")
 def found():
     """What each check found, by its name."""
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     return json.loads(subprocess.check_output([sys.executable, __file__], env=environment))
 
 
