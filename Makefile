@@ -4,11 +4,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 VERL   := .venv-verl
-JOBS   ?= 3
+JOBS   ?= 2
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-user test-kernels test-browser verl test-verl check docs demo clean
+.PHONY: help setup test test-user test-docs test-kernels test-browser verl test-verl check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,11 +22,14 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: $(STAMP)  ## the tests, three files at a time, for many of them wait (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
+test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user in both sandbox layers; needs root
 	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/judge/test_attacks.py -k ordinary_user
+
+test-docs: $(STAMP)  ## every Python and console block of the README and the tutorials, run at a small size
+	MICROCODER_DOCS=1 $(BIN)/python -m pytest tests/docs
 
 test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
