@@ -304,7 +304,7 @@ class _Runner:
         files = {fd: fcntl.fcntl(fd, fcntl.F_DUPFD, 32) for fd in range(box.open_to)}
         while control.recv(1):
             status = box.run_once()
-            if status or _thread._count():
+            if status or _thread._count() or program.spent:
                 program.leave(status)  # threads cannot be undone; the next test gets a new process
             scope.clear()
             scope.update(fresh)
