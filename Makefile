@@ -8,7 +8,7 @@ JOBS   ?= 2
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-user test-kernels test-browser verl test-verl check demo clean
+.PHONY: help setup test test-user test-docs test-kernels test-browser verl test-verl check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,15 +22,18 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/test_cli.py -k resume" for some
+test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user in both sandbox layers; needs root
-	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/test_judge_attacks.py -k ordinary_user
+	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/judge/test_attacks.py -k ordinary_user
+
+test-docs: $(STAMP)  ## every Python and console block of the README and the tutorials, run at a small size
+	MICROCODER_DOCS=1 $(BIN)/python -m pytest tests/docs
 
 test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
-	$(BIN)/python -m pytest tests/test_rollout_kernels.py
+	$(BIN)/python -m pytest tests/sampling/test_kernels.py
 
 test-browser: $(STAMP)  ## the pages of `microcoder view` in a real browser: CHROMIUM=... where it is not on the PATH
 	@test -n "$(CHROMIUM)" || { echo 'no chromium was found: apt install chromium, or make test-browser CHROMIUM=/path/to/it' >&2; exit 1; }
@@ -42,8 +45,7 @@ verl: $(VERL)/.installed  ## .venv-verl: verl on Ray, which needs other versions
 $(VERL)/.installed: pyproject.toml constraints-verl.txt
 	$(PYTHON) -m venv $(VERL)
 	PIP_CONSTRAINT=constraints-verl.txt $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-verl.txt \
-		'verl[verl-core]' accelerate click matplotlib pytest rich ftfy markdownify py3langid scikit-learn selectolax
-	PIP_CONSTRAINT=constraints-verl.txt $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+		-e '.[verl,data,serve]' pytest
 	@touch $@
 
 test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: real Ray and TransferQueue on the CPU
@@ -53,6 +55,10 @@ test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: rea
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(STAMP)  ## the docs site in build/site, strictly: a dead link fails
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, runs/demo (started over each time)
 	rm -rf runs/demo

@@ -15,15 +15,25 @@ import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import IO, Any, TypeVar
 
-from .schema import Problem, Solution
+from .schema import NESTED, Problem, Solution, Verdict
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet")
 BOM = b"\xef\xbb\xbf"
-NESTED = ("tests", "asserts", "compare", "tags", "solutions", "lineage")  # JSON text in a Parquet column
 NUMBERS = {"time_limit_s": "float64", "memory_mb": "int64", "difficulty_score": "float64"}
 Record = TypeVar("Record", Problem, Solution)
+FOREIGN = {  # layouts of other data sets, told by some of their columns
+    "MBPP": {"task_id", "test_list"},
+    "HumanEval": {"task_id", "canonical_solution"},
+    "LeetCodeDataset": {"task_id", "input_output"},
+    "LiveCodeBench": {"question_id", "public_test_cases"},
+    "APPS": {"question", "input_output"},
+    "CodeContests": {"description", "public_tests"},
+    "KodCode": {"question", "solution", "test"},
+    "DeepCoder": {"problem", "tests"},
+}
 
 
 class FileError(ValueError):
@@ -46,6 +56,13 @@ def read_problems(path: str | Path) -> Iterator[Problem | BadLine]:
     """Every problem of the file. Of problems with the same id the first counts; the others are bad lines."""
     seen: dict[str, int] = {}
     for line, record in _records(path):
+        if not seen and isinstance(record, dict) and "id" not in record:
+            for name, columns in FOREIGN.items():
+                if columns <= record.keys():
+                    raise FileError(
+                        f"{path} is in the layout of {name}; make problems of it first: write a data.toml with "
+                        f"[[collect.sources]] path = \"{path}\", then `microcoder data run data.toml`"
+                    )
         problem = _build(Problem.from_dict, path, line, record)
         if isinstance(problem, Problem):
             if problem.id in seen:
@@ -134,8 +151,8 @@ def _records(path: str | Path, parse: bool = True) -> Iterator[tuple[int, Any]]:
     try:
         if suffix == ".parquet":
             yield from _rows(path, parse)
-        elif suffix == ".json":
-            yield from _items(path)
+        elif suffix in (".json", ".json.gz"):
+            yield from _items(path, suffix)
         else:
             yield from _lines(path, suffix, parse)
     except OSError as error:
@@ -165,8 +182,12 @@ def _loads(text: bytes, path: Path, number: int) -> Any:
         return BadLine(str(path), number, f"not JSON that can be read: {error}")
 
 
-def _items(path: Path) -> Iterator[tuple[int, Any]]:
-    whole = _loads(path.read_bytes().removeprefix(BOM), path, 1)
+def _items(path: Path, suffix: str) -> Iterator[tuple[int, Any]]:
+    try:
+        text = gzip.decompress(path.read_bytes()) if suffix.endswith(".gz") else path.read_bytes()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileError(f"{path} is damaged: {error}") from None
+    whole = _loads(text.removeprefix(BOM), path, 1)
     if not isinstance(whole, list):
         reason = f" ({whole.reason})" if isinstance(whole, BadLine) else ""
         raise FileError(f"{path} does not hold a JSON list{reason}; if each line is an object, rename it to .jsonl")
@@ -192,19 +213,9 @@ def _rows(path: Path, parse: bool) -> Iterator[tuple[int, Any]]:
             for batch in file.iter_batches(batch_size=256):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, {k: _nested(k, v) for k, v in row.items() if not k.startswith("__index_level_")}
+                    yield number, {k: v for k, v in row.items() if not k.startswith("__index_level_")}
     except pa.ArrowException as error:
         raise FileError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-
-
-def _nested(name: str, value: Any) -> Any:
-    """A nested field is JSON text in a Parquet column of ours; other people's may hold real lists, or plain text."""
-    if name not in NESTED or not isinstance(value, str) or value[:1] not in ("[", "{"):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
 
 
 def json_line(record: dict[str, Any]) -> bytes:
@@ -219,11 +230,17 @@ def _write_json(path: Path, problems: Iterable[Problem], suffix: str) -> int:
     count = 0
     with gzip.open(path, "wb") if suffix.endswith(".gz") else open(path, "wb") as file:
         for count, problem in enumerate(problems, 1):
-            start = b"" if suffix != ".json" else b"[\n" if count == 1 else b","
+            start = b"" if ".jsonl" in suffix else b"[\n" if count == 1 else b","
             file.write(start + json_line(problem.to_dict()))
-        if suffix == ".json":
+        if ".jsonl" not in suffix:
             file.write(b"]\n" if count else b"[]\n")
     return count
+
+
+def _columns(problem: Problem, names: list[str]) -> dict[str, Any]:
+    record = problem.to_dict()
+    known = {name: record[name] for name in names if name in record}
+    return {**known, "extra": problem.extra} if problem.extra else known
 
 
 def _write_parquet(path: Path, problems: Iterable[Problem]) -> int:
@@ -232,8 +249,96 @@ def _write_parquet(path: Path, problems: Iterable[Problem]) -> int:
     schema = pa.schema([(name, pa.type_for_alias(NUMBERS.get(name, "string"))) for name in names])
     stream, count = iter(problems), 0
     with pa.parquet.ParquetWriter(path, schema) as writer:
-        while batch := [problem.to_dict() for problem in itertools.islice(stream, 256)]:
+        while batch := [_columns(problem, names) for problem in itertools.islice(stream, 256)]:
             rows = [{k: json.dumps(v) if k in NESTED else v for k, v in record.items()} for record in batch]
             writer.write_table(pa.Table.from_pylist(rows, schema))
             count += len(rows)
     return count
+
+
+class VerdictLog:
+    """Verdicts in a JSONL file that is only ever appended to, so that an interrupted judging can go on.
+
+    On opening, `done` holds the verdicts that are there (without their tests, which may be many), by id. A last line
+    that was cut off in the middle is removed. A file with anything else in it is refused, never overwritten.
+    """
+
+    def __init__(self, path: str | Path, fresh: bool = False) -> None:
+        self.path = Path(path)
+        self.done: dict[str, Verdict] = {}
+        if kind_of(self.path) != ".jsonl":
+            raise FileError(f"verdicts are written line by line, so {path} must end in .jsonl")
+        try:
+            self._file: IO[bytes] = open(self.path, "a+b")
+        except OSError as error:
+            hint = f"; create the folder first: mkdir -p {self.path.parent}" if not self.path.parent.exists() else ""
+            raise FileError(f"cannot write {path}: {error.strerror}{hint}") from None
+        try:
+            self._lock()
+            self._recover()
+            if fresh:
+                self.done = {}
+                self._file.truncate(0)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, verdict: Verdict) -> None:
+        """Write one line and flush it: what was judged survives the end of this process."""
+        self._file.write(json_line(verdict.to_dict()))
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> VerdictLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # not a Unix: two writers are then the user's to avoid
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(f"another process is writing to {self.path}; name another file with -o") from None
+        except OSError:
+            pass  # a file system without locks
+
+    def _recover(self) -> None:
+        self._file.seek(0)
+        good, line = 0, b"\n"
+        for n, line in enumerate(self._file, 1):
+            if not line.endswith(b"\n") and _is_cut_off(line):
+                self._file.truncate(good)
+                return
+            try:
+                verdict = Verdict.from_dict({**json.loads(line), "tests": []}) if line.strip() else None
+            except (ValueError, TypeError):
+                raise FileError(
+                    f"{self.path}:{n} is not a verdict, so nothing was added to that file; "
+                    f"move it away or name another file with -o"
+                ) from None
+            if verdict is not None:
+                self.done[verdict.id] = verdict
+            good += len(line)
+        if not line.endswith(b"\n"):
+            self._file.write(b"\n")
+
+
+def _is_cut_off(line: bytes) -> bool:
+    """Whether a last line without its end is the beginning of a verdict (and not somebody's one-line file)."""
+    start = b'{"id": '
+    if not line.startswith(start):
+        return start.startswith(line)
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False

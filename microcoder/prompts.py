@@ -1,7 +1,8 @@
 """Problem -> prompt: the one place that does it, for training, evaluation and data alike.
 
 `microcoder`, the style of training and of any problem file, says what the judge will do with the answer: which function
-it calls, or that it feeds standard input; and that the code is taken from a fenced block. The other styles are those
+it calls, or that it feeds standard input; which classes its tests bring along; and that the code is taken from a fenced
+block. The other styles are those
 that published scores of a suite were made with. Their sentences are quoted, since a score depends on each word:
 
     livecodebench   its runner's prompt for chat models, system message included (MIT)
@@ -10,6 +11,10 @@ that published scores of a suite were made with. Their sentences are quoted, sin
 """
 
 from __future__ import annotations
+
+import ast
+import re
+import warnings
 
 from .schema import Problem
 
@@ -40,7 +45,7 @@ def prompt(problem: Problem) -> str:
     """The user's message, in our own style."""
     contract, code = _contract(problem)
     asked = f"{contract}\n```python\n{code}\n```\n{ANSWER}" if code else f"{contract} {ANSWER}"
-    return f"{problem.statement.strip()}\n\n{asked}"
+    return "\n\n".join([problem.statement.strip(), *_given(problem), asked])
 
 
 def messages(problem: Problem, style: str = "microcoder") -> list[Message]:
@@ -74,6 +79,24 @@ def _mbpp(problem: Problem) -> str:
         f"You are an expert Python programmer, and here is your task: {problem.statement} "
         f"Your code should pass these tests:\n\n{tests}"
     )
+
+
+def _given(problem: Problem) -> list[str]:
+    """The classes of the setup that the asserts construct and neither statement nor starter code shows."""
+    if problem.kind != "assert" or "class " not in problem.setup:
+        return []
+    try:
+        with warnings.catch_warnings():  # of "\\d" in a string
+            warnings.simplefilter("ignore")
+            setup, tests = ast.parse(problem.setup), ast.parse("\n".join(problem.asserts))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+    calls = (node.func for node in ast.walk(tests) if isinstance(node, ast.Call))
+    made = {function.id for function in calls if isinstance(function, ast.Name)}
+    text = f"{problem.statement}\n{problem.starter_code}"
+    classes = [node for node in setup.body if isinstance(node, ast.ClassDef) and node.name in made]
+    shown = [ast.unparse(node) for node in classes if not re.search(rf"\bclass {node.name}\b", text)]
+    return ["The tests define and use:\n```python\n{}\n```".format("\n\n".join(shown))] if shown else []
 
 
 def _contract(problem: Problem) -> tuple[str, str]:

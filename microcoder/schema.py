@@ -11,9 +11,11 @@ import difflib
 import hashlib
 import itertools
 import json
+import math
 import operator
+import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,6 +26,8 @@ POLICIES = ("exact", "robust", "paper")
 
 LANGUAGES = {"python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp"}
 
+LABELS = ("easy", "medium", "hard")  # of difficulty, where a problem has one of the usual
+FEW = 10  # different whole numbers that are a band each
 ACCEPTED = "accepted"
 VERDICTS = (
     ACCEPTED,
@@ -37,6 +41,7 @@ VERDICTS = (
     "internal_error",
 )
 
+NESTED = ("tests", "asserts", "compare", "tags", "solutions", "lineage", "extra")  # JSON text in a Parquet column
 JUDGED = (  # the fields of a problem that a verdict depends on
     "id", "kind", "entry_point", "starter_code", "setup", "time_limit_s", "memory_mb", "asserts", "tests", "compare",
 )  # fmt: skip
@@ -106,22 +111,34 @@ class Problem(_Marked):
     tags: list[str] = field(default_factory=list)
     solutions: list[dict[str, str]] = field(default_factory=list)  # {code, language, verdict}
     lineage: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)  # fields that this package does not know: kept as they are
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Problem:
+    def from_dict(cls, record: dict[str, Any], strict: bool = False) -> Problem:
+        """Read a problem, as `to_dict` writes it or as a row of one of our Parquet files, where lists are JSON text.
+
+        A field with another name is kept in `extra`; SchemaError with `strict`, or where it looks like a misspelt name
+        of a field that verdicts depend on.
+        """
         record = dict(record)
         where = f"problem {quoted(record.get('id', '?'))}"
         if record.get("id") is None:
             raise SchemaError('a problem needs an "id"')
         record["id"] = str(record["id"])
-        if isinstance(record.get("tests"), str):  # Parquet carries the tests as a JSON string
+        for name in NESTED:
+            if isinstance(record.get(name), str) and record[name][:1] in ("[", "{"):
+                record[name] = _unpacked(record[name])
+        if isinstance(record.get("tests"), str):
             record["tests"] = _json(record["tests"], where, "tests")
         if isinstance(record.get("asserts"), str):
             record["asserts"] = [record["asserts"]]
         if isinstance(record.get("compare"), str):
             record["compare"] = {"policy": record["compare"]}
-        _known(cls, record, where)
         record = {k: v for k, v in record.items() if v is not None}
+        if strict:
+            _known(cls, record, where)
+        else:
+            record["extra"] = _extra(cls, record, where)
         tests = [_test(t, where, n) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
@@ -179,7 +196,8 @@ class Problem(_Marked):
         return sum(len(t.input) + len(t.output) for t in self.tests) + sum(map(len, self.asserts))
 
     def to_dict(self) -> dict[str, Any]:
-        return _without_defaults(self)
+        record = _without_defaults(self)
+        return {**record.pop("extra", {}), **record}
 
 
 @dataclass(slots=True)
@@ -248,6 +266,7 @@ class Verdict:
     inside: bool = False  # a test had to run inside the candidate's process: a weaker promise
     also: str = ""  # the verdict under the judge's second policy, where it has one
     also_message: str = ""
+    digest: str = ""  # of the problem, the program and the settings, where verdicts are kept to go on later
 
     @property
     def accepted(self) -> bool:
@@ -258,8 +277,8 @@ class Verdict:
         for part in (record, *record["tests"]):
             for name in ("cpu_s", "wall_s", "memory_mb"):
                 part[name] = round(part[name], 4)
-            for name in ("also", "also_message"):
-                if not part[name]:
+            for name in ("also", "also_message", "digest"):
+                if not part.get(name, True):
                     del part[name]
         return {"id": record.pop("id"), "problem_id": record.pop("problem_id"), **record}
 
@@ -313,12 +332,82 @@ def _digest(count: int, parts: tuple[Any, ...]) -> str:
     return found.hexdigest()
 
 
+def bands(problems: Iterable[Problem]) -> list[str]:
+    """The difficulty under which each problem is counted: its label; else a band of its score; "" without either.
+
+    Where the scores without a label are a few whole numbers, each is a band ("3"); else bands are fifths of what the
+    scores span, with round edges: "0.2-0.4" for scores from 0 to 1, "1000-2000" for ratings. Labels that are more than
+    ten different numbers, such as ratings, are put into bands in the same way.
+    """
+    problems = list(problems)
+    labels = {p.difficulty for p in problems if re.fullmatch(r"-?\d{1,9}(\.\d+)?", p.difficulty)}
+    ratings = {label: float(label) for label in labels} if len(labels) > FEW else {}
+    own = [p.difficulty_score for p in problems if not p.difficulty]
+    scores = [score if score is not None and math.isfinite(score) else None for score in own]
+    banded, rated = _banded(scores), dict(zip(ratings, _banded(ratings.values()), strict=True))
+    return [rated.get(p.difficulty, p.difficulty) or next(banded) for p in problems]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Bands from easy to hard: the usual labels, then numbers by size, then the rest by name."""
+
+    def place(name: str) -> tuple[int, float, str]:
+        if name in LABELS:
+            return 0, LABELS.index(name), ""
+        try:
+            return 1, float(re.split(r"(?<=\d)-", name)[0]), ""
+        except ValueError:
+            return 2, 0.0, name
+
+    return sorted(set(names), key=place)
+
+
+def _banded(scores: Iterable[float | None]) -> Iterator[str]:
+    """The band of each score, one after the other; "" for None."""
+    scores = list(scores)
+    known = {score for score in scores if score is not None}
+    whole = len(known) <= FEW and all(score == int(score) for score in known)
+    width = 0.2
+    most = max(map(abs, known), default=0.0)
+    if most > 1:
+        power = 10.0 ** math.floor(math.log10(most / 5))
+        width = next(power * step for step in (1, 2, 5, 10) if power * step * 5 >= most)
+    for score in scores:
+        if score is None or whole:
+            yield "" if score is None else f"{score:g}"
+            continue
+        step = math.floor(round(score / width, 9))
+        if width == 0.2 and step == 5:  # 1 is the end of the last band, not a band of its own
+            step = 4
+        yield f"{round(step * width, 9):g}-{round((step + 1) * width, 9):g}"
+
+
 def _known(cls: Any, record: dict[str, Any], where: str) -> None:
     names = [f.name for f in dataclasses.fields(cls)]
     for key in record:
         if key not in names:
             hint = nearest(key, names) or f"; known are {', '.join(names)}"
             raise SchemaError(f"{where}: unknown field {quoted(key)}{hint}")
+
+
+def _extra(cls: Any, record: dict[str, Any], where: str) -> dict[str, Any]:
+    """Take the fields with unknown names out of `record`, unless one is a misspelt name of a field that matters."""
+    names = [f.name for f in dataclasses.fields(cls)]
+    given = record.pop("extra", {})
+    found = dict(given) if isinstance(given, dict) else {"extra": given}
+    for key in [key for key in record if key not in names]:
+        for name in JUDGED:
+            if name not in record and len(key) <= NAME and difflib.SequenceMatcher(None, key, name).ratio() > 0.85:
+                raise SchemaError(f"{where}: unknown field {quoted(key)}; did you mean {name!r}?")
+        found[key] = record.pop(key)
+    return found
+
+
+def _unpacked(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _json(text: str, where: str, name: str) -> Any:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import cycle, islice
 from pathlib import Path
 
-from microcoder.bench.livecodebench import COUNTS, release_files
+from microcoder.evaluation.catalog import LCB_COUNTS, release_files
 
 STARTS = {  # file -> the day of its first contest; each ends where the next one begins
     "test.jsonl": "2023-05-06", "test2.jsonl": "2024-03-02", "test3.jsonl": "2024-05-04", "test4.jsonl": "2024-07-06",
@@ -151,13 +151,13 @@ def _mixture(name: str, rng: random.Random) -> list[tuple[str, str]]:
     else:
         first = [("codeforces", d) for d in islice(cycle(DIFFICULTIES), 9)] if name == "test.jsonl" else []
         rest = cycle((s, d) for s in V6 for d in DIFFICULTIES)
-        pairs = [*first, *islice(rest, COUNTS[name] - len(first))]
+        pairs = [*first, *islice(rest, LCB_COUNTS[name] - len(first))]
     rng.shuffle(pairs)
     return pairs
 
 
 def _row(name: str, number: int, site: str, difficulty: str, family: Family, rng: random.Random) -> dict[str, str]:
-    unique = 1000 * (1 + list(COUNTS).index(name)) + number
+    unique = 1000 * (1 + list(LCB_COUNTS).index(name)) + number
     ident = {"atcoder": f"abc{unique}_{'abcdefg'[number % 7]}", "codeforces": f"{unique}_A"}.get(site, str(unique))
     tests = [_test(site, family, size, rng) for size in (3, 1, 5, 20, 200)]
     days = [*map(datetime.fromisoformat, (*STARTS.values(), END))]

@@ -8,10 +8,9 @@ from __future__ import annotations
 from functools import cache
 
 import torch
-from engine_runs import settings
+from train_runs import settings
 
-from microcoder.engines.collect import Response
-from microcoder.engines.loading import load_model
+from microcoder.collect import Response
 from microcoder.grpo import (
     Objective,
     group_advantages,
@@ -21,8 +20,9 @@ from microcoder.grpo import (
     truncation_mask,
 )
 from microcoder.models import resolve
-from microcoder.models.loading import load_tokenizer
+from microcoder.models.weights import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
+from microcoder.training.step import load_model
 
 SAMPLES, LIMIT, REPEAT, TEMPERATURE = 4, 24, 8, 1.2
 NANO = resolve("nano")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from microcoder.study.reporting.gathering import ArmRuns, FinishedRun
+from microcoder.study.results import ArmRuns, FinishedRun
 
 
 def lines(gain, seed, arm, steps=4):

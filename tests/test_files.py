@@ -8,16 +8,17 @@ import json
 
 import pytest
 
+import microcoder
 from microcoder.files import (
     BadLine,
     FileError,
+    VerdictLog,
     count_records,
     read_problems,
     read_solutions,
     write_problems,
 )
-from microcoder.schema import Compare, Problem, Test, TestVerdict, Verdict
-from microcoder.verdict_log import VerdictLog
+from microcoder.schema import Compare, Problem, SchemaError, Test, TestVerdict, Verdict
 
 ONE = '{"id": "a", "tests": [{"input": "1", "output": "2"}]}'
 PROBLEMS = [
@@ -142,7 +143,7 @@ def test_a_compressed_file_that_was_cut_off_is_a_bad_line_after_what_could_be_re
     ("name", "content", "words"),
     [
         ("none.jsonl", None, "there is no file"),
-        ("p.csv", "a,b", ".jsonl, .jsonl.gz, .json, .parquet"),
+        ("p.csv", "a,b", ".jsonl, .jsonl.gz, .json, .json.gz, .parquet"),
         ("p.json", ONE + "\n" + ONE, "rename it to .jsonl"),
         ("p.json", '{"id": "a"}', "does not hold a JSON list"),
         ("p.parquet", "not parquet at all", "cannot be read as Parquet"),
@@ -260,3 +261,54 @@ def test_two_writers_of_one_log_are_refused(tmp_path):
 def test_a_log_that_cannot_be_written_says_what_to_do(tmp_path, name, words):
     with pytest.raises(FileError, match=words):
         VerdictLog(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.jsonl.gz", "p.json", "p.json.gz", "p.parquet"])
+def test_fields_that_nobody_knows_are_kept(tmp_path, name):
+    record = {"id": "a", "asserts": ["assert f() == 1"], "kind": "assert", "tags": ["x"], "solution": "s", "seed": 3}
+    problem = Problem.from_dict(record)
+    assert problem.extra == {"solution": "s", "seed": 3} and problem.to_dict() == record
+    write_problems(tmp_path / name, [problem])
+    assert list(read_problems(tmp_path / name)) == [problem]
+
+
+@pytest.mark.parametrize("field", ["test", "entrypoint", "time_limit", "assert", "memorymb"])
+def test_a_misspelt_field_that_decides_is_named(field):
+    with pytest.raises(SchemaError, match=f"unknown field '{field}'; did you mean"):
+        Problem.from_dict({"id": "a", field: 1})
+
+
+def test_a_row_of_our_own_parquet_is_a_problem(tmp_path):
+    from pyarrow import parquet
+
+    problem = Problem.from_dict(
+        {"id": "a", "kind": "assert", "asserts": ["assert f() == 1"], "tags": ["x"], "lineage": ["b"], "mine": [1]}
+    )
+    write_problems(tmp_path / "p.parquet", [problem])
+    (row,) = parquet.read_table(tmp_path / "p.parquet").to_pylist()
+    assert isinstance(row["asserts"], str)
+    assert Problem.from_dict(row) == problem
+
+
+@pytest.mark.parametrize(
+    ("record", "layout"),
+    [
+        ({"task_id": 1, "text": "", "code": "", "test_list": []}, "MBPP"),
+        ({"task_id": "HumanEval/0", "prompt": "", "canonical_solution": "", "test": ""}, "HumanEval"),
+        ({"question_id": "1", "public_test_cases": "[]"}, "LiveCodeBench"),
+    ],
+)
+def test_a_file_in_the_layout_of_another_data_set_is_named(tmp_path, record, layout):
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    with pytest.raises(FileError, match=rf"layout of {layout}; .*microcoder data run"):
+        list(read_problems(path))
+
+
+def test_load_problems_reads_all_or_names_what_is_broken(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"id": "a", "tests": [{"input": "", "output": "1"}]}\n')
+    assert [problem.id for problem in microcoder.load_problems(path)] == ["a"]
+    path.write_text(path.read_text() + '{"id": "b"}\n')
+    with pytest.raises(FileError, match=r"p\.jsonl:2"):
+        microcoder.load_problems(path)

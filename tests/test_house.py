@@ -13,52 +13,54 @@ import microcoder
 
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
-    {"files", "hosts", "intervals", "prompts"},
-    {"config", "configs", "run", "advise", "models", "starter", "verdict_log"},
+    {"files", "layout", "web", "stats", "prompts"},
+    {"config", "runs", "advise", "models", "starter"},
     {"judge", "grpo"},
-    {"rollout", "judges"},
-    {"engines", "data"},
-    {"bench"},
-    {"study", "dashboard", "service"},
+    {"sampling"},
+    {"collect"},
+    {"training", "data"},
+    {"evaluation"},
+    {"study", "view", "serve"},
+    {"api"},
     {"cli"},
 )
 FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
 NARROWER = {  # folder: (the only parts it may import, the only packages outside the standard library)
     "schema": (set(), set()),
     "files": ({"schema"}, {"pyarrow"}),
-    "hosts": (set(), set()),
-    "intervals": (set(), {"numpy"}),
-    "judge": ({"schema", "judge"}, {"numpy"}),
+    "layout": (set(), set()),
+    "web": (set(), set()),
+    "stats": (set(), {"numpy"}),
+    "judge": ({"schema", "judge"}, {"numpy", "ray"}),
+    "judge.compare": ({"schema", "judge.compare", "judge.sandbox.values"}, {"numpy"}),
     "judge.sandbox": ({"judge.sandbox"}, set()),
-    "judges": ({"schema", "judge", "judges"}, {"ray"}),
     "grpo": ({"grpo"}, {"torch", "numpy"}),
     "config": ({"schema", "config"}, {"pydantic"}),
-    "configs": (set(), set()),
     "models": (
         {"schema", "models"},
         {"numpy", "torch", "transformers", "peft", "safetensors", "tokenizers", "huggingface_hub"},
     ),
     "starter": ({"schema", "starter"}, set()),
-    "run": ({"schema", "files", "run"}, {"numpy", "matplotlib"}),
+    "runs": ({"schema", "files", "runs"}, {"numpy", "matplotlib"}),
     "advise": ({"advise"}, set()),
-    "rollout": ({"rollout"}, {"torch", "transformers", "triton"}),
-    "bench": (
+    "sampling": ({"sampling"}, {"torch", "transformers", "triton"}),
+    "evaluation": (
         {
-            "schema", "files", "intervals", "prompts", "config", "models", "run", "verdict_log", "judge", "judges",
-            "grpo", "rollout", "bench", "starter", "data.sources", "data.record", "data.endpoint",
+            "schema", "files", "layout", "stats", "prompts", "config", "models", "runs", "judge",
+            "grpo", "sampling", "collect", "evaluation", "starter", "data.sources", "data.record", "data.endpoint",
         },
         {"numpy", "torch", "matplotlib", "huggingface_hub"},
     ),
     "study": (
-        {"schema", "files", "intervals", "config", "run", "starter", "judge", "bench.layout", "study"},
+        {"schema", "files", "stats", "config", "runs", "starter", "judge", "layout", "study"},
         {"numpy", "matplotlib", "PIL"},
     ),
-    "dashboard": (
-        {"schema", "files", "hosts", "config", "run", "advise", "dashboard"},
+    "view": (
+        {"schema", "files", "web", "config", "runs", "advise", "view"},
         {"fastapi", "starlette", "uvicorn", "plotly", "numpy"},
     ),
-    "service": (
-        {"schema", "hosts", "config", "judge", "judges.wire", "service"},
+    "serve": (
+        {"schema", "web", "config", "judge", "serve"},
         {"fastapi", "starlette", "uvicorn", "pydantic"},
     ),
     "cli": (set(FLOOR), {"click", "rich"}),
@@ -117,7 +119,7 @@ def test_imports_point_downward_only():
         ("schema.py", "import numpy", "schema:1 imports numpy"),
         ("config.py", "from .schema import Problem", None),
         ("config.py", "from . import judge", "config:1 imports house.judge"),
-        ("config.py", "from . import run", "config:1 imports house.run"),
+        ("config.py", "from . import runs", "config:1 imports house.runs"),
         ("judge/pool.py", "from ..schema import Problem\nimport numpy as np\nfrom .compare import tokens", None),
         ("judge/pool.py", "def f():\n    from ..config import load", "judge.pool:2 imports house.config.load"),
         ("judge/pool.py", "import house.grpo.loss", "judge.pool:1 imports house.grpo.loss"),
@@ -126,7 +128,7 @@ def test_imports_point_downward_only():
         ("judge/sandbox/box.py", "from .. import compare", "judge.sandbox.box:1 imports house.judge.compare"),
         ("judge/sandbox/box.py", "import numpy", "judge.sandbox.box:1 imports numpy"),
         ("cli/judge.py", "from .. import __version__\nfrom ..judge import Judge\nfrom . import Refused", None),
-        ("engines/trl.py", "from .. import Judge", "engines.trl:1 imports house.Judge"),
+        ("training/trl.py", "from .. import Judge", "training.trl:1 imports house.Judge"),
         ("attic.py", "", "attic: 'attic' has no floor in tests/test_house.py"),
     ],
 )

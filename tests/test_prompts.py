@@ -63,6 +63,35 @@ def test_asserts_without_an_entry_point_but_with_starter_code_show_that_instead(
     assert "assert" not in prompt(problem)
 
 
+PAIR = "class Pair:\n\n    def __init__(self, a, b):\n        self.a, self.b = (a, b)"
+
+
+def test_classes_of_the_setup_that_the_asserts_construct_are_shown():
+    problem = Problem(
+        id="a", kind="assert", entry_point="chain", statement="Find the longest chain.",
+        setup=f"import math\n\nclass Other:\n    pass\n\n{PAIR}", asserts=["assert chain([Pair(1, 2), Pair(3, 4)])"],
+    )  # fmt: skip
+    assert prompt(problem) == (
+        f"Find the longest chain.\n\nThe tests define and use:\n```python\n{PAIR}\n```\n\n"
+        f"Write the Python function `chain`. {ANSWER}"
+    )
+
+
+def test_a_class_that_the_statement_or_the_starter_code_shows_is_not_shown_again():
+    asserts = ["assert chain([Pair(1, 2)]) == 1"]
+    for told in ({"statement": f"Chain.\n{PAIR}"}, {"starter_code": f"{PAIR}\n\ndef chain(arr):"}):
+        problem = Problem(id="a", kind="assert", entry_point="chain", setup=PAIR, asserts=asserts, **told)
+        assert "The tests define" not in prompt(problem)
+    problem = Problem(id="a", kind="assert", entry_point="f", statement="A Pair.", setup=PAIR, asserts=["f(Pair())"])
+    assert PAIR in prompt(problem)  # to name it is not to show it
+
+
+def test_a_setup_or_assert_that_is_no_python_shows_nothing():
+    for setup, test in (("class Pair(:", "assert f(Pair()) == 1"), (PAIR, "assert f(Pair( == 1")):
+        problem = Problem(id="a", kind="assert", entry_point="f", statement="Do.", setup=setup, asserts=[test])
+        assert prompt(problem) == f"Do.\n\nWrite the Python function `f`. {ANSWER}"
+
+
 def test_an_answer_as_the_prompt_asks_for_it_is_what_the_judge_takes():
     fence = ANSWER.split()[-2]  # ```python
     assert code_block(f"Here it is.\n{fence}\nprint(1)\n```\nThat is all.") == "print(1)"

@@ -1,6 +1,6 @@
 """The problems of `qwen.py`, from LeetCodeDataset and HumanEval, in files that need no more than the core package.
 
-    python benchmarks/gpu/prepare.py --train leetcode-train-v0.2.0.jsonl.gz --test leetcode-test-v0.3.1.jsonl.gz \
+    python -m benchmarks.gpu prepare --train leetcode-train-v0.2.0.jsonl.gz --test leetcode-test-v0.3.1.jsonl.gz \
         --humaneval humaneval.jsonl.gz --out DATA
 
 1. The training file goes through `microcoder data run` with its default settings (what has weak tests, a reference that
@@ -116,7 +116,3 @@ def _told(problems: list[Problem]) -> dict[str, Any]:
         "first": problems[0].id,
         "last": problems[-1].id,
     }
-
-
-if __name__ == "__main__":
-    main()

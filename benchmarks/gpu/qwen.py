@@ -1,9 +1,9 @@
 """Qwen2.5-Coder-0.5B-Instruct on LeetCode problems, on one GPU: what it scores before training, which learning rate and
 temperature it learns with, and what other algorithms make of these. README.md beside this says what to run.
 
-    python benchmarks/gpu/qwen.py run    --model FOLDER --data DATA --out DIR --budget 1100
-    python benchmarks/gpu/qwen.py report --out DIR
-    python benchmarks/gpu/qwen.py pack   --out DIR --to FOLDER
+    python -m benchmarks.gpu qwen run    --model FOLDER --data DATA --out DIR --budget 1100
+    python -m benchmarks.gpu qwen report --out DIR
+    python -m benchmarks.gpu qwen pack   --out DIR --to FOLDER
 
 `run` can be stopped, killed and typed again. What there is at any time is in DIR/report.md and DIR/events.jsonl.
 """
@@ -11,10 +11,9 @@ temperature it learns with, and what other algorithms make of these. README.md b
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from qwen_plan import SIZES
+from benchmarks.gpu.qwen_plan import SIZES
 
 
 def main() -> int:
@@ -25,7 +24,7 @@ def main() -> int:
     running.add_argument(
         "--model", type=Path, required=True, metavar="FOLDER", help="the model, as transformers has it"
     )
-    running.add_argument("--data", type=Path, required=True, metavar="DATA", help="what prepare.py wrote")
+    running.add_argument("--data", type=Path, required=True, metavar="DATA", help="what prepare wrote")
     running.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
     running.add_argument("--steps", type=int, default=20, help="of a training")
     running.add_argument("--together", type=int, default=3, help="trainings at a time, beside one scoring")
@@ -45,11 +44,11 @@ def main() -> int:
     args = parser.parse_args()
     args.out = args.out.resolve()
     if args.command == "run":
-        from qwen_run import Experiment
+        from benchmarks.gpu.qwen_run import Experiment
 
         args.model, args.data = args.model.resolve(), args.data.resolve()
         return Experiment(args).run()
-    from qwen_report import pack, report
+    from benchmarks.gpu.qwen_report import pack, report
 
     if args.command == "report":
         print(report(args.out))
@@ -57,10 +56,3 @@ def main() -> int:
         for path in pack(args.out, args.to, args.rollouts):
             print(f"{path} {path.stat().st_size:,} bytes")
     return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("stopped; the same command goes on with what is left")

@@ -8,13 +8,11 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import qwen_plan as plan
-from qwen_plan import BASE, Scoring
-
-from microcoder.bench.compare import compare
-from microcoder.bench.reading import read_bench
+from benchmarks.gpu import qwen_plan as plan
+from benchmarks.gpu.qwen_plan import BASE, Scoring
 from microcoder.config import load
-from microcoder.run import read_metrics, steps
+from microcoder.evaluation.folder import compare_scores, read_scores
+from microcoder.runs import read_metrics, steps
 
 ENDS = 3  # steps at the beginning and at the end of a run, whose mean is told
 HEADS = (
@@ -86,8 +84,7 @@ def _against(out: Path, model: str, suite: str) -> str:
     folders = [plan.bench_folder(_scoring(name, suite), out) for name in (BASE, model)]
     if not all((folder / "scores.json").exists() for folder in folders):
         return ""
-    pair = [read_bench(folder) for folder in folders]
-    found = compare(*(bench.tries(bench.ask["limits"][-1], "robust") for bench in pair))
+    found, _ = compare_scores(*map(read_scores, folders))
     interval = "" if found["low"] is None else f" ({100 * found['low']:+.1f} to {100 * found['high']:+.1f})"
     return f"{100 * found['difference']:+.1f}{interval}, p {found['p']:.3f}"
 

@@ -21,17 +21,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import qwen_plan as plan
-from qwen_plan import BASE, Entry, Scoring
-
-from microcoder.run import latest_checkpoint, read_metrics
-from microcoder.study.processes import Job, side_by_side, tail
+from benchmarks.gpu import qwen_plan as plan
+from benchmarks.gpu.qwen_plan import BASE, Entry, Scoring
+from microcoder.runs import latest_checkpoint, read_metrics
+from microcoder.study.processes import Command, side_by_side, tail
 
 SCORING_S = 60.0  # a guess, until one has ended
 SLACK_S = 10.0
 
 
-class Task(Job):
+class Task(Command):
     """A job that knows what it is for."""
 
     what: Entry | Scoring
@@ -114,7 +113,7 @@ class Experiment:
 
     # --- when
 
-    def _ready(self, job: Job) -> bool:
+    def _ready(self, job: Command) -> bool:
         """Asked right before a job is begun."""
         assert isinstance(job, Task)
         training = sum(task.trains for task in self.begun)
@@ -139,7 +138,7 @@ class Experiment:
         scoring = max(self.seconds["test"], default=SCORING_S)
         return time.monotonic() + training + scoring + SLACK_S < self.deadline
 
-    def _ended(self, job: Job, status: int, seconds: float) -> list[Task]:
+    def _ended(self, job: Command, status: int, seconds: float) -> list[Task]:
         assert isinstance(job, Task)
         self.begun.discard(job)
         follow: list[Task] = []
@@ -177,7 +176,7 @@ class Experiment:
         return self._training(job.what)
 
     def _report(self) -> None:
-        from qwen_report import report
+        from benchmarks.gpu.qwen_report import report
 
         try:
             (self.out / "report.md").write_text(report(self.out))

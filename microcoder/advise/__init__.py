@@ -1,10 +1,7 @@
 """What is wrong with a run, why that usually happens, and what to type about it.
 
-    history.py    the metrics so far, as the rules look at them
-    rule.py       what a rule is
-    causes.py     rules that name what made a run fail; they explain others
-    answers.py    rules about the answers: can they be read, are they judged, do they tell good from bad
-    policy.py     rules about the policy and its updates
+    history.py    the metrics so far, as the rules look at them; what a rule is
+    rules.py      the rules: causes, which explain others, then symptoms in the answers and in the policy
 
 Metrics are the lines of metrics.jsonl, `config` the settings as config.toml has them; without it some rules are mute.
 """
@@ -15,12 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import answers, causes, policy
-from .history import History
-from .rule import Severity
+from . import rules
+from .history import History, Rule, Severity
 
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
-RULES = {rule.code: rule for rule in (*causes.RULES, *answers.RULES, *policy.RULES)}
+RULES = {rule.code: rule for rule in rules.RULES}
 QUIET = 10  # steps for which `new_advice` does not say the same thing again
 PASSING = 3  # steps at which something must have been found for `advise_run` to mention it once it is over
 
@@ -44,7 +40,7 @@ class Advice:
 
     @property
     def is_cause(self) -> bool:
-        return RULES[self.code] in causes.RULES
+        return RULES[self.code] in rules.CAUSES
 
 
 def advise(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
@@ -53,7 +49,7 @@ def advise(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Ad
 
 
 def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
-    """What is wrong at the last step and was not at any of the QUIET steps before it: what a display should say."""
+    """What is wrong at the last step and was not at any of the QUIET steps before it, for a live display."""
     said = {one.code for back in range(1, QUIET + 1) for one in _found(metrics[:-back], config)}
     return [one for one in advise(metrics, config) if one.code not in said]
 
@@ -61,14 +57,19 @@ def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
 def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
     """What was wrong at any step, arranged like `advise`: `step` is the first one, the numbers are the latest ones.
 
-    What is over and was found at fewer than PASSING steps is left out.
+    What is over and was found at fewer than PASSING steps is left out. That no step earned a reward is said however few
+    they are.
     """
     seen: dict[str, list[Advice]] = {}
+    now: list[Advice] = []
     for end in range(1, len(metrics) + 1):
         now = _found(metrics[:end], config)
         for one in now:
             seen.setdefault(one.code, []).append(one)
-    holding = {one.code for one in now} if metrics else set()
+    if "no_reward" not in seen and rules.earned_nothing(History(metrics)):
+        now = [*now, _advice(RULES["no_reward"], "no program earned a reward at any step", metrics, config)]
+        seen["no_reward"] = now[-1:]
+    holding = {one.code for one in now}
     return _arranged(
         replace(times[-1], step=times[0].step, holds=code in holding)
         for code, times in seen.items()
@@ -79,15 +80,14 @@ def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
 def _found(metrics: Metrics, config: Mapping[str, Any] | None) -> list[Advice]:
     """What the rules say of the last step, in their order."""
     history = History(metrics, config or {})
-    words, step = history.words(), int(history.now("step") or 0)
     said = [(rule, rule.finds(history)) for rule in RULES.values()]
-    return [
-        Advice(
-            rule.code, rule.severity, message, rule.reason, rule.remedy.format(**words), step, rule.claim, rule.figure
-        )
-        for rule, message in said
-        if message
-    ]
+    return [_advice(rule, message, metrics, config) for rule, message in said if message]
+
+
+def _advice(rule: Rule, message: str, metrics: Metrics, config: Mapping[str, Any] | None) -> Advice:
+    history = History(metrics, config or {})
+    remedy, step = rule.remedy.format(**history.words()), int(history.now("step") or 0)
+    return Advice(rule.code, rule.severity, message, rule.reason, remedy, step, rule.claim, rule.figure)
 
 
 def _arranged(found: Iterable[Advice]) -> list[Advice]:

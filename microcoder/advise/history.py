@@ -1,4 +1,10 @@
-"""The metrics of a run so far, as the rules look at them. A metric that was not recorded gives nothing to look at."""
+"""The metrics of a run so far, as the rules look at them, and what a rule is.
+
+A metric that was not recorded gives nothing to look at. A rule is a few words of data, and a function that says in a
+sentence what it found in the history, or nothing. In a remedy {longer}, {warmer}, {cooler}, {milder}, {patient} and
+{slower} stand for values worked out from those in use, and RUN for the run. `claim` and `figure` are those of the paper
+on the matter. `explains` names the rules that fire because this one does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 Metric = str | Callable[[dict[str, Any]], Any]  # a name, or what is worked out from a line
 
@@ -25,12 +31,12 @@ class History:
         return next(_values(name, reversed(self.metrics)), None)
 
     def first(self, name: Metric, count: int) -> list[float]:
-        """The first so many values; none at all before there are so many."""
+        """The first `count` values; [] while there are fewer."""
         values = list(islice(_values(name, self.metrics), count))
         return values if len(values) == count else []
 
     def last(self, name: Metric, count: int, least: int | None = None) -> list[float]:
-        """The last so many values; none at all before there are so many, or `least`."""
+        """The last `count` values; [] while there are fewer than `least`, or than `count` where that is not given."""
         values = list(islice(_values(name, reversed(self.metrics)), count))
         return values[::-1] if len(values) >= (least or count) else []
 
@@ -38,12 +44,12 @@ class History:
         return list(_values(name, self.metrics))
 
     def ends(self, name: Metric, count: int = 5) -> tuple[float, float] | None:
-        """The means of the first and of the last so many values, once the two do not overlap."""
+        """The means of the first and of the last `count` values, once the two do not overlap."""
         last = self.last(name, 2 * count)
         return (mean(self.first(name, count)), mean(last[-count:])) if last else None
 
     def broken(self, name: str) -> bool:
-        """Whether the last step names this metric and its value is no finite number: null, as a file has it, or NaN."""
+        """Whether the last step records this metric as null or NaN."""
         return bool(self.metrics) and name in self.metrics[-1] and self.now(name) is None
 
     def setting(self, section: str, key: str) -> Any:
@@ -65,7 +71,7 @@ class History:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Of some values; statistics has one that is slow and one that fails where the sum overflows."""
+    """The mean of some values. (Those of `statistics` are slow, or fail where the sum overflows.)"""
     return sum(values) / len(values)
 
 
@@ -90,3 +96,32 @@ def _values(name: Metric, lines: Iterable[dict[str, Any]]) -> Iterator[float]:
         value = _number(line.get(name) if isinstance(name, str) else name(line))
         if value is not None:
             yield value
+
+
+Severity = Literal["warning", "error"]
+Finds = Callable[[History], str | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    code: str
+    severity: Severity
+    reason: str
+    remedy: str
+    finds: Finds
+    claim: int | None = None
+    figure: int | None = None
+    explains: frozenset[str] = frozenset()
+
+
+def rule(
+    severity: Severity,
+    reason: str,
+    remedy: str,
+    claim: int | None = None,
+    figure: int | None = None,
+    explains: str = "",
+) -> Callable[[Finds], Rule]:
+    """Make a function a rule; its name is the code. `explains` is written as words."""
+    names = frozenset(explains.split())
+    return lambda finds: Rule(finds.__name__, severity, reason, remedy, finds, claim, figure, names)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +22,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "calibrate": ("calibrate", "Choose a sampling temperature by diversity: T(D)."),
     "judge": ("judge", "Judge programs against the tests of their problems."),
     "serve": ("serve", "Judge programs for others, over HTTP."),
-    "bench": ("bench", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),
+    "eval": ("eval", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),
     "data": ("data", "Make a training set: collect, process, filter, verify."),
     "study": ("study", "Run the paper's claims as controlled studies."),
     "view": ("view", "Look at runs in the browser: curves, rollouts, comparisons."),
@@ -33,6 +34,15 @@ COMMANDS = {  # name: (module, the line in --help)
     "config": ("config", "Print the settings as a TOML file."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
 }
+OLD_NAMES = {"bench": "eval"}  # they go on working, and are not listed
+
+EXTRAS = {  # a package that is not part of the core: the extra that brings it
+    **dict.fromkeys(("accelerate", "jinja2", "matplotlib", "peft", "PIL", "torch", "transformers", "trl"), "train"),
+    **dict.fromkeys(("ftfy", "markdownify", "openai", "py3langid", "selectolax", "sklearn", "yaml"), "data"),
+    **dict.fromkeys(("fastapi", "httptools", "starlette", "uvicorn", "uvloop"), "serve"),
+    "datasets": "data", "plotly": "view", "ray": "ray", "safetensors": "train", "tokenizers": "train", "verl": "verl",
+}  # fmt: skip
+OWN_EXTRA = {"data": "data", "serve": "serve", "view": "view"}  # of a command, whichever package it misses first
 
 
 class Lazy(click.Group):
@@ -42,6 +52,7 @@ class Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = OLD_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         return importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}").command
@@ -53,7 +64,7 @@ class Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if args[0] not in {**COMMANDS, **OLD_NAMES} and not args[0].startswith("-") and not ctx.resilient_parsing:
             from ..schema import nearest
 
             hint = nearest(args[0], COMMANDS) or "; `microcoder --help` lists them"
@@ -90,12 +101,22 @@ def _show(error: click.ClickException) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run and exit: 0 done, 1 done with faults that were named, 2 asked for in a wrong way, 130 Ctrl-C."""
+    if "_MICROCODER_COMPLETE" in os.environ:
+        from . import completion  # noqa: F401  (its scripts take the place of click's)
     try:
         result: Any = cli.main(argv, prog_name="microcoder", standalone_mode=False)
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         _show(error)
         code = error.exit_code
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in EXTRAS:
+            raise
+        command = next((word for word in (argv or sys.argv[1:]) if not word.startswith("-")), "")
+        extra = OWN_EXTRA.get(command, EXTRAS[name])
+        _show(Refused(f"`microcoder {command}` needs the package {name}: pip install 'microcoder[{extra}]'"))
+        code = Refused.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code)

@@ -41,7 +41,7 @@ def command(run: str, as_json: bool) -> None:
     import tomllib
 
     from ..advise import advise_run
-    from ..run import RunError, read_info, read_metrics
+    from ..runs import RunError, read_info, read_metrics
 
     try:
         info, metrics = read_info(run), read_metrics(run)
@@ -65,17 +65,22 @@ def command(run: str, as_json: bool) -> None:
 
 
 def _state(info: dict[str, Any], metrics: list[dict[str, Any]]) -> Iterator[str]:
-    """How the run stands: each number in the first and in the last few steps."""
+    """How the run stands: the first and the last value; of a run that is long enough, means of a few steps."""
     reason = f" ({info['reason']})" if info.get("reason") else ""
     yield f"{info.get('status', 'unknown')}{reason} after {_steps(metrics)} steps"
     tests = _values(metrics, "test_accuracy")
     if tests:
         yield f"test accuracy {tests[0]:.1%}" + (f" -> {tests[-1]:.1%}" if tests[1:] else "")
+    means = False
     for label, name, form in (("reward", "reward", ".2f"), ("D", "diversity", ".2f"), ("length", "length_mean", ".0f")):
         values = _values(metrics, name)
+        span = SPAN if len(values) >= 2 * SPAN else 1
         if values:
-            first, last = (sum(part) / len(part) for part in (values[:SPAN], values[-SPAN:]))
-            yield f"{label} {first:{form}} -> {last:{form}}"
+            first, last = (sum(part) / len(part) for part in (values[:span], values[-span:]))
+            yield f"{label} {first:{form}}" + (f" -> {last:{form}}" if values[1:] else "")
+            means = means or span > 1
+    if means:
+        yield f"all but accuracy as means of the first and the last {SPAN} steps"
 
 
 def _lines(one: Advice) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,12 @@ from pathlib import Path
 import click
 
 from . import Refused
-from .configuration import settings_of
-from .settings import complete_setting
+from .completion import complete_config
 from .shown import echo
 
 
 @click.command("calibrate")
-@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--grid", help="Temperatures, such as 0.4,0.8,1.2; else 0.2 to 1.8 in steps of 0.2.")
 @click.option("--problems", type=click.IntRange(min=1), default=32, show_default=True, help="Problems to sample.")
 @click.option("--pilot-steps", type=click.IntRange(min=0), default=12, show_default=True, help="Steps of a pilot run.")
@@ -30,15 +29,19 @@ def command(
     stays there in a pilot of its own. Measurements are kept, so a second call is quick. In a configuration,
     grpo.temperature="auto" does all this before training.
     """
+    from ..config import ConfigError, configuration
     from .terminal import Terminal
 
-    config, _ = settings_of(words)
+    try:
+        config, _ = configuration(words)
+    except ConfigError as error:
+        raise Refused(str(error)) from None
     temperatures = _grid(grid)
     _refuse_output(Path(output))  # before anything is measured
-    from ..engines.calibrating import GRID, as_record, calibrate
-    from ..engines.training import quiet
     from ..judge import JudgeError
-    from ..run.calibration_plot import plot_calibration
+    from ..runs.plot import plot_calibration
+    from ..training.calibration import GRID, as_record, calibrate
+    from ..training.launch import quiet
     from .live import Live
 
     quiet()

@@ -8,21 +8,23 @@ from typing import Any
 import click
 
 from . import Refused
-from .settings import complete_setting
+from .completion import complete_config
 from .shown import echo
 
 
 @click.command("config")
-@click.argument("words", nargs=-1, metavar="[FILE] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--comments/--no-comments", default=True, help="With or without what each setting means.")
 def command(words: tuple[str, ...], comments: bool) -> None:
-    """Print the settings as TOML: the defaults, then FILE, then each section.key=value.
+    """Print the settings as TOML: the defaults, then CONFIG, then each section.key=value.
+
+    CONFIG is a TOML file, a configuration that came with the package (`microcoder ls`), or a run such as runs/a.
 
     To begin a file of your own: microcoder config > settings.toml
     """
-    from ..config import load
+    from ..config import find, load
 
-    show(load, words, comments)
+    show(lambda path, changes: load(path and find(path), changes), words, comments)
 
 
 def show(load: Callable[[str | None, tuple[str, ...]], Any], words: tuple[str, ...], comments: bool) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import click
 
 from . import Refused
+from .completion import complete_recipe
 from .shown import echo
 
 
 @click.command("cp")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_recipe)
 @click.argument("file", type=click.Path())
 def command(name: str, file: str) -> None:
     """Copy the configuration NAME (see `microcoder ls`) to FILE, to change it and train with it."""
-    from ..configs import shipped
+    from ..config import shipped
     from ..schema import nearest
 
     if name not in shipped():

@@ -1,9 +1,8 @@
-"""`microcoder data`: problems from many places into a training set; what was dropped, to read; a report."""
+"""`microcoder data`: make a training set of problems from many places; show what was dropped; write a report."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from . import Refused
 from .shown import echo
 
 if TYPE_CHECKING:
+    from ..data.dataset import Dataset
     from ..data.parts import Counts
 
 SHOWN = 5
@@ -33,48 +33,37 @@ def command() -> None:
 @click.option("--ray", metavar="ADDRESS", default="", help="On a Ray cluster; auto: the one this machine belongs to.")
 def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None, ray: str) -> None:
     """Make a data set as the file CONFIG says. Typed again, it goes on where it was stopped."""
-    from ..config import ConfigError, load_as, to_toml
-    from ..data.making import make
+    from ..api import build_dataset
+    from ..config import ConfigError
     from ..data.record import DataError
-    from ..data.settings import Pipeline
     from ..judge import JudgeError
     from ..models import ModelError
 
     try:
-        wanted = load_as(Pipeline, config, list(settings))
-        if limit:  # to try things: what a whole run has made stays
-            folder = f"{wanted.output.folder}-limit-{limit}"
-            wanted = load_as(Pipeline, config, [*settings, f"collect.limit={limit}", f"output.folder={folder}"])
-        if not wanted.collect.sources:
-            raise Refused(f"{config} names no sources; add some:\n[[collect.sources]]\npath = \"mbpp.jsonl\"")
-        text = to_toml(wanted, comments=False)
-        if ray:  # where it is made is no setting of the data set
-            judge = wanted.judge.model_copy(update={"on": f"ray:{ray}"})
-            wanted = wanted.model_copy(update={"judge": judge})
-        made = make(wanted, Told(), only=only or STAGES[-1], text=text, ray=ray)
+        last = only or STAGES[-1]
+        dataset = build_dataset(config, *settings, only=last, limit=limit or 0, ray=ray, progress=StepLines())
     except (ConfigError, DataError, JudgeError, ModelError) as error:
         raise Refused(str(error)) from None
     except OSError as error:
         raise Refused(f"{error}; what is finished stays, and the same command goes on from there") from None
-    if made is None:
-        echo(f"{only} is done; see what was kept: microcoder data show {wanted.output.folder}")
+    if last != STAGES[-1]:
+        echo(f"{last} is done; see what was kept: microcoder data show {dataset.folder}")
     else:
-        _end(Path(wanted.output.folder), sum(made.values()))
+        _end(dataset)
 
 
-def _end(out: Path, kept: int) -> None:
-    """Where to look next."""
-    from ..data.report import steps_of
-
-    reasons = sum((step.counts.dropped for step in steps_of(out)), Counter[str]())
-    reasons.pop("outside_ids", None)  # nobody wonders about those
+def _end(dataset: Dataset) -> None:
+    """Print what was made and where to look next."""
+    out, kept = dataset.folder, len(dataset)
     echo(f"{kept:,} problems in {out / 'dataset'}; where to look next:" if kept else "No problem is left:")
-    echo(f"  the report  {out / 'report.html'}")
-    for reason, _ in reasons.most_common(1):
+    echo(f"  the report  {dataset.paths['report']}")
+    for reason, _ in dataset.reasons.most_common(1):
         echo(f"  the drops   microcoder data show {out} --dropped {reason}")
     if not kept:
         raise SystemExit(1)
-    echo(f"  to train    microcoder train demo data.train={out / 'dataset' / 'problems.parquet'}")
+    echo(f"  to train    microcoder train one-gpu data.train={dataset.paths['problems']}")
+    if not dataset.scored and any(row["step"] == "filter/4-difficulty" for row in dataset.report):
+        echo("  no scores   too few problems have a difficulty label; difficulty.predictor=FILE would score them")
 
 
 @command.command("config")
@@ -97,11 +86,12 @@ def config(words: tuple[str, ...], comments: bool) -> None:
 @click.option("-n", "count", type=click.IntRange(min=1), default=SHOWN, help=f"At most so many; {SHOWN} if not given.")
 def show(out: str, dropped: str | None, step: str | None, ident: str | None, count: int) -> None:
     """Print problems that a run has kept or dropped, and why."""
-    from ..data.looking import Nothing, found
+    from ..data.dataset import show as records
+    from ..data.record import DataError
 
     try:
-        items = found(Path(out), dropped, step, ident, count)
-    except Nothing as error:
+        items = records(out, dropped, step, ident, count)
+    except DataError as error:
         raise Refused(str(error)) from None
     for item in items:
         echo(item)
@@ -123,8 +113,8 @@ def report(out: str, target: str | None) -> None:
     echo(path)
 
 
-class Told:
-    """A line for each step as it ends, and now and then one on the way."""
+class StepLines:
+    """Progress as lines: one for each step as it ends, and one now and then on the way."""
 
     EVERY_S = 10.0
 
@@ -143,4 +133,5 @@ class Told:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts.dropped.most_common())
         lost = f"; dropped: {reasons}" if reasons else ""
         how = "done before" if again else f"{seconds:.1f} s"
-        echo(f"{name}: {counts.kept:,} of {counts.seen:,} kept ({how}){lost}", err=True)
+        aside = f"; {counts.outside:,} outside of ids" if counts.outside else ""
+        echo(f"{name}: {counts.kept:,} of {counts.seen:,} kept ({how}){lost}{aside}", err=True)

@@ -1,4 +1,4 @@
-"""`microcoder doctor`: what this machine has, which walls of the sandbox stand here, and what to do about the rest."""
+"""`microcoder doctor`: this machine, installed extras, layers of the sandbox, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import click
 from .shown import echo
 
 PACKAGES = ("numpy", "torch", "trl", "transformers", "verl", "ray", "vllm")
+EXTRAS = {"train": "trl", "data": "selectolax", "view": "plotly", "serve": "uvicorn", "ray": "ray"}  # extra: its mark
 CONCLUSIONS = {
     "full": "The judge will use the full sandbox here: namespaces, seccomp, Landlock and limits.",
     "landlock": "The judge will use the landlock sandbox here: seccomp, Landlock and limits, without namespaces.",
@@ -34,15 +35,16 @@ def command(as_json: bool) -> int:
 
     The exit status is 1 if programs cannot be judged safely here.
     """
-    from ..judge.sandbox import layers
+    from ..judge.sandbox import probes
 
     findings: dict[str, Any] = {
         **machine(),
         "versions": versions(),
+        "extras": {extra: importlib.util.find_spec(name) is not None for extra, name in EXTRAS.items()},
         "verl": verl(),
         "cpp": cpp(),
-        "sandbox": [dataclasses.asdict(layer) for layer in layers.probe()],
-        "best": layers.best(),
+        "sandbox": [dataclasses.asdict(layer) for layer in probes.probe()],
+        "best": probes.best(),
     }
     findings["conclusion"] = CONCLUSIONS[findings["best"]]
     if as_json:
@@ -53,7 +55,7 @@ def command(as_json: bool) -> int:
 
 
 def versions() -> dict[str, str]:
-    """Read from the installed metadata: importing torch to learn its version would take seconds."""
+    """Read versions from the installed metadata, since importing torch takes seconds."""
     from .. import __version__
 
     found = {"python": platform.python_version(), "microcoder": __version__}
@@ -66,24 +68,24 @@ def versions() -> dict[str, str]:
 
 
 def verl() -> str:
-    """Whether run.engine=verl can train from here; found out in a process of its own, which may write what it likes."""
+    """Say whether run.engine=verl can train from here. Ask another process, since verl prints while it is imported."""
     if importlib.util.find_spec("verl") is None:
         return "not installed here; it has an environment of its own: make verl"
-    look = "from microcoder.engines.verl.session import check; print(check(), end='')"
+    look = "from microcoder.training.verl.session import check; print(check(), end='')"
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", look],
         capture_output=True,
         text=True,
         env={**os.environ, "VERL_PLATFORM": "cpu", "VERL_LOGGING_LEVEL": "ERROR"},
     )
-    fault = answer.stdout.strip() or (answer.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+    fault = answer.stdout.strip() or (answer.stderr.strip().splitlines() or ["it ended without a message"])[-1]
     if answer.returncode or answer.stdout.strip():
         return f"cannot be used: {fault}"
     return "our plugin is registered; tested on CPUs, never yet with vLLM on GPUs"
 
 
 def cpp() -> str:
-    """Whether C++ can be judged: a program is compiled and run in the sandbox."""
+    """Say whether C++ can be judged: compile and run a program in the sandbox."""
     from ..judge import Judge, JudgeError
 
     try:
@@ -107,7 +109,7 @@ def machine() -> dict[str, Any]:
 
 
 def _memory_mb() -> int:
-    """What this process may use: the machine's memory, or the container's share of it where that is less."""
+    """Read how much memory this process may use: the machine's, or the container's limit where that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         share = Path("/sys/fs/cgroup/memory.max").read_text().strip()
@@ -141,16 +143,20 @@ def _show(findings: dict[str, Any]) -> None:
     about.add_row("cores", f"{findings['cores']} usable of {findings['cores_of_machine']}")
     about.add_row("memory", f"{findings['memory_mb'] / 1024:.1f} GiB")
     about.add_row("GPU", Text("\n".join(findings["gpus"]) or "none found"))
+    missing = [extra for extra, there in findings["extras"].items() if not there]
+    about.add_row("extras", ", ".join(extra for extra, there in findings["extras"].items() if there) or "none")
+    if missing:
+        about.add_row("", f"not installed: {', '.join(missing)}; to add one: pip install 'microcoder[{missing[0]}]'")
     about.add_row("verl", findings["verl"])
     about.add_row("C++", findings["cpp"])
     about.add_row("versions", ", ".join(f"{name} {version}" for name, version in findings["versions"].items()))
 
-    walls = Table("sandbox layer", "", "", box=box.SIMPLE_HEAD)
+    layers = Table("sandbox layer", "", "", box=box.SIMPLE_HEAD)
     for layer in findings["sandbox"]:
         words = [layer["detail"]] if layer["ok"] else [layer["detail"], layer["remedy"]]
         mark = Text("works", "green") if layer["ok"] else Text("missing", "red")
-        walls.add_row(layer["name"], mark, Text("\n".join(w for w in words if w)))
+        layers.add_row(layer["name"], mark, Text("\n".join(w for w in words if w)))
 
     console = Terminal()
-    console.print(about, walls)
+    console.print(about, layers)
     console.print(Text(findings["conclusion"]))

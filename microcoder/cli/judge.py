@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -14,13 +15,13 @@ import click
 
 from ..schema import POLICIES, Problem, Solution
 from . import Refused
-from .settings import Setting, WithSettings, complete_setting
+from .completion import complete_setting
+from .settings import Setting, WithSettings
 from .shown import echo
 
 if TYPE_CHECKING:
     from ..config import JudgeConfig
-    from ..files import BadLine
-    from ..verdict_log import VerdictLog
+    from ..files import BadLine, VerdictLog
     from .progress import Progress
     from .summary import Tally
 
@@ -31,7 +32,9 @@ SHOWN = 10  # bad lines that are printed one by one; the rest are only counted
 @click.argument("problems", type=click.Path())
 @click.argument("solutions", type=click.Path())
 @click.argument("overrides", nargs=-1, metavar="[section.key=value ...]", shell_complete=complete_setting)
-@click.option("-o", "--output", type=click.Path(), help="Append verdicts to this .jsonl file; ids in it are skipped.")
+@click.option("-o", "--output", type=click.Path(),
+    help="Append verdicts to this .jsonl file; what it holds is not judged again, unless the program, its problem or "
+    "the settings are others now. Of several lines with one id, the last counts.")  # fmt: skip
 @click.option("--config", "config_file", type=click.Path(), help="A TOML file with settings.")
 @click.option("--workers", cls=Setting, setting="judge.workers")
 @click.option("--policy", cls=Setting, setting="judge.policy", type=click.Choice(POLICIES))
@@ -96,9 +99,8 @@ def _judge(
     limit: int | None,
     as_json: bool,
 ) -> int:
-    from ..files import count_records
-    from ..judges import open_judge
-    from ..verdict_log import VerdictLog
+    from ..files import VerdictLog, count_records
+    from ..judge.remote import open_judge
     from .progress import Progress
     from .summary import Tally, render
 
@@ -112,10 +114,14 @@ def _judge(
             log = stack.enter_context(VerdictLog(output, fresh)) if output else None
             if log and log.done:
                 echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
+            key = Key(config)
             started, layer, used = time.monotonic(), judge.sandbox, judge.workers
             progress = stack.enter_context(Progress(total))
-            for _, verdict in judge.map(_pairs(solutions_path, problems, limit, log, bad, tally, progress)):
+            for solution, verdict in judge.map(
+                _pairs(solutions_path, problems, limit, log, key, bad, tally, progress)
+            ):
                 if log:
+                    verdict.digest = key.of(problems[solution.problem_id], solution)
                     log.append(verdict)
                 tally.add(verdict)
                 progress.step(judged=True)
@@ -123,6 +129,12 @@ def _judge(
     except KeyboardInterrupt:
         echo(f"\nstopped after {tally.judged + tally.resumed} of {total} programs; {_kept(output, fresh)}", err=True)
         return 130
+    if key.changed:
+        echo(
+            f"{key.changed} verdicts in {output} were of another program, problem or setting: judged anew; of lines "
+            "with the same id the last one counts",
+            err=True,
+        )
     about = {"workers": used, "policy": config.policy, "sandbox": layer, "output": output}
     summary = tally.summary(wall_s, **about)
     if as_json:
@@ -160,6 +172,7 @@ def _pairs(
     problems: dict[str, Problem],
     limit: int | None,
     log: VerdictLog | None,
+    key: Key,
     bad: BadLines,
     tally: Tally,
     progress: Progress,
@@ -179,10 +192,29 @@ def _pairs(
                     f"{log.path} holds verdicts of other solutions: its {solution.id!r} is for problem "
                     f"{before.problem_id!r}, here it is for {solution.problem_id!r}; name another file with -o"
                 )
+            problem = problems[solution.problem_id]
+            if before.digest != key.of(problem, solution):
+                key.changed += 1
+                yield problem, solution
+                continue
             tally.add(before, resumed=True)
             progress.step(judged=False)
         else:
             yield problems[solution.problem_id], solution
+
+
+class Key:
+    """The digest of everything that a verdict depends on: problem, program and settings."""
+
+    SETTINGS = ("policy", "also", "stop_at_first_failure", "time_limit_s", "time_factor", "memory_mb", "output_mb")
+
+    def __init__(self, config: JudgeConfig) -> None:
+        self.settings = json.dumps({name: getattr(config, name) for name in self.SETTINGS})
+        self.changed = 0  # verdicts that are there, under another digest
+
+    def of(self, problem: Problem, solution: Solution) -> str:
+        program = [solution.code, solution.completion, solution.language, self.settings, problem.fingerprint()]
+        return hashlib.blake2b(json.dumps(program).encode(), digest_size=12).hexdigest()
 
 
 class BadLines:

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from .completion import SUITES
 from .shown import echo
 
 
@@ -13,8 +14,7 @@ from .shown import echo
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def command(as_json: bool) -> None:
     """List the configurations, algorithms, models, problems and suites that have a name."""
-    from ..config import ABOUT
-    from ..configs import about, shipped
+    from ..config import ABOUT, about, shipped
     from ..models import known
 
     found = {
@@ -25,12 +25,7 @@ def command(as_json: bool) -> None:
             for model in known()
         },
         "problems": {"starter": "small problems of one to six steps, made from a seed; data.difficulty chooses depths"},
-        "suites": {
-            "livecodebench": "contest problems by release and date; --release v6 is the slice of the paper's Table 1",
-            "humaneval": "164 functions from their docstrings",
-            "mbpp": "500 short tasks with three asserts each",
-            "starter": "100 held-out starter problems",
-        },
+        "suites": SUITES,
     }
     if as_json:
         echo(json.dumps(found, indent=2))
@@ -40,7 +35,7 @@ def command(as_json: bool) -> None:
         "algorithms": "grpo.preset=NAME",
         "models": "model.name=NAME",
         "problems": "data.train=NAME",
-        "suites": "microcoder bench MODEL --suite NAME",
+        "suites": "microcoder eval MODEL --suite NAME",
     }
     width = max(len(name) for part in found.values() for name in part)
     for kind, part in found.items():

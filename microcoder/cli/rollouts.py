@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHOWN = 8  # rollouts that are printed where nobody says how many
-LINES = 20  # of a statement
+LINES = 20  # of a prompt
 FLAGS = ("truncated", "repeated", "masked")
 COLUMNS = ("step", "rows", "reward", "accuracy", "truncated_share", "masked_share", "size")
 
@@ -25,6 +25,7 @@ COLUMNS = ("step", "rows", "reward", "accuracy", "truncated_share", "masked_shar
 @click.option("--step", type=int, help="The step they were sampled at; the newest where not given.")
 @click.option("--worst", type=click.IntRange(min=1), metavar="N", help="The N with the lowest rewards.")
 @click.option("--best", type=click.IntRange(min=1), metavar="N", help="The N with the highest rewards.")
+@click.option("--test", is_flag=True, help="Answers of the evaluation after the step, not of training.")
 @click.option("--problem", metavar="ID", help="Those of one problem.")
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Those with this verdict.")
 @click.option("--masked", is_flag=True, help="Those whose advantage the truncation mask set to 0.")
@@ -37,6 +38,7 @@ def command(
     step: int | None,
     worst: int | None,
     best: int | None,
+    test: bool,
     problem: str | None,
     verdict: str | None,
     masked: bool,
@@ -46,7 +48,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Print answers that the run directory RUN holds, each with its verdict, reward and the judge's message."""
-    from ..run import RunError, index, read_info, read_rollouts, read_statements, select, steps
+    from ..runs import RunError, index, read_info, read_prompts, read_rollouts, read_statements, select, steps
 
     if worst and best:
         raise click.UsageError("--worst and --best cannot go together; leave one out")
@@ -54,9 +56,9 @@ def command(
         read_info(run)
         if as_list:
             return _print_json(index(run)) if as_json else _print_list(index(run))
-        step = step if step is not None else max(steps(run), default=0)
-        everything = read_rollouts(run, step)
-        statements = read_statements(run, step)
+        step = step if step is not None else max(steps(run, test), default=0)
+        everything = read_rollouts(run, step, test)
+        asked = read_statements(run, step, test) | read_prompts(run, step, test)
     except RunError as error:
         raise Refused(str(error)) from None
     problems = {r["problem"] for r in everything}
@@ -69,7 +71,7 @@ def command(
     if as_json:
         return _print_json(found)
     shown = found if limit or worst or best else found[:SHOWN]
-    _print_rollouts(shown, statements)
+    _print_rollouts(shown, asked)
     echo(_footer(step, everything, found, shown), err=True)
 
 
@@ -95,15 +97,15 @@ def _print_list(entries: list[dict[str, Any]]) -> None:
         echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
-def _print_rollouts(rollouts: list[dict[str, Any]], statements: dict[str, str]) -> None:
-    """Each after the statement of its problem, which is not said again for the next one of the same problem."""
+def _print_rollouts(rollouts: list[dict[str, Any]], asked: dict[str, str]) -> None:
+    """Each after its prompt (or statement), which is not repeated for the next one of the same problem."""
     from .terminal import Terminal
 
     console = Terminal()
     last = None
     for rollout in rollouts:
-        if rollout["problem"] != last and statements.get(rollout["problem"]):
-            echo(_quoted(statements[rollout["problem"]]))
+        if rollout["problem"] != last and asked.get(rollout["problem"]):
+            echo(_quoted(asked[rollout["problem"]]))
         last = rollout["problem"]
         if console.is_terminal:
             _print_colours(console, rollout)
@@ -125,8 +127,8 @@ def _print_colours(console: Console, rollout: dict[str, Any]) -> None:
     console.print(Text(f"judge: {visible(message)}\n" if message else "", style="yellow"))
 
 
-def _quoted(statement: str) -> str:
-    lines = visible(statement).strip().splitlines()
+def _quoted(prompt: str) -> str:
+    lines = visible(prompt).strip().splitlines()
     more = [f"... ({len(lines) - LINES} more lines)"] if len(lines) > LINES else []
     return "\n".join(f"> {line}".rstrip() for line in [*lines[:LINES], *more])
 

@@ -6,10 +6,11 @@ import secrets
 
 import click
 
-from ..hosts import LOOPBACK
+from ..web import LOOPBACK
 from . import Refused
+from .completion import complete_setting
 from .listening import check_tokens, listen
-from .settings import Setting, WithSettings, complete_setting
+from .settings import Setting, WithSettings
 from .shown import echo
 
 TOKEN = "MICROCODER_TOKEN"
@@ -63,11 +64,8 @@ def command(
     from ..config import ConfigError, load
     from ..judge import Judge, JudgeError
     from ..judge.examine import Settings
+    from ..serve import Most, app, serve
 
-    try:
-        from ..service import Most, app, serve
-    except ImportError as error:
-        raise Refused(f"{error.name} is needed to serve: pip install 'microcoder[serve]'") from None
     try:
         config = load(config_file, [*overrides, *([f"judge.workers={workers}"] if workers else [])]).judge
         options = config.options()

@@ -1,11 +1,10 @@
-"""What lets a command take `section.key=value`: help and completion out of the field descriptions."""
+"""What lets a command take `section.key=value`: help out of the field descriptions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 
 class Setting(click.Option):
@@ -40,11 +39,3 @@ class WithSettings(click.Command):
                 ],
                 col_max=28,
             )
-
-
-def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from ..config import settings
-
-    return [
-        CompletionItem(f"{name}=", help=field.description) for name, field in settings() if name.startswith(incomplete)
-    ]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from . import Refused
-from .settings import complete_setting
+from .completion import complete_study
 from .shown import echo
 from .study_ls import ls
 from .study_report import report
 
 if TYPE_CHECKING:
-    from ..study.plan import Scale, Study
+    from ..study.plan import Study
 
 
 @click.group("study")
@@ -23,7 +23,7 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_study)
 @click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Runs of each arm; else as the scale says.")
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Number of the first seed.")
@@ -47,14 +47,15 @@ def run(
     with others. What is finished stays: after a stop or a kill the same command goes on. Settings are those of
     `microcoder train`; those that a study sets itself win.
     """
-    from ..config import usable_cores
+    from ..config import SETTING, usable_cores
     from ..judge import JudgeError
-    from ..run import RunError
-    from ..study.running import run_studies
-    from ..study.strict import StudyError
+    from ..runs import RunError
+    from ..study.launch import run_studies
+    from ..study.plan import StudyError, choose_studies
 
     try:
-        scale, studies = _chosen(words, scale_name)
+        settings = [word for word in words if SETTING.fullmatch(word)]
+        scale, studies = choose_studies([word for word in words if word not in settings], scale_name, settings)
         folder, numbers = Path(out) / scale.name, range(first_seed, first_seed + (seeds or scale.seeds))
         if dry_run:
             return _dry_run(studies, numbers, folder)
@@ -72,28 +73,8 @@ def run(
     return 1 if made.failed else 0
 
 
-def _chosen(words: tuple[str, ...], scale_name: str) -> tuple[Scale, list[Study]]:
-    """The scale and the studies that are named, with the settings given."""
-    from ..config import SETTING
-    from ..study.arms import configured
-    from ..study.plan import ORDER, find_scale, find_study, load_study
-    from ..study.strict import StudyError
-
-    extra = [word for word in words if SETTING.fullmatch(word)]
-    names = [name for word in words if word not in extra for name in (ORDER if word == "all" else (word,))]
-    if not names:
-        raise StudyError(f"name a study: {', '.join(ORDER)}, all of them by `all`, or a file of your own")
-    scale = find_scale(scale_name)
-    configured(extra, "on the command line")
-    given = {setting.partition("=")[0] for setting in extra}
-    if missing := [need for need in scale.needs if need not in given]:
-        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {missing[0]}=FILE")
-    return scale, [load_study(find_study(name), scale, extra) for name in dict.fromkeys(names)]
-
-
 def _dry_run(studies: list[Study], seeds: range, folder: Path) -> int:
-    from ..study.running import finished, planned
-    from ..study.runs import shared
+    from ..study.launch import finished, planned, shared
 
     runs, where = planned(studies, seeds, folder)
     states = {}

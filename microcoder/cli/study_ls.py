@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +13,7 @@ from . import Refused
 from .shown import echo
 
 if TYPE_CHECKING:
-    from ..study.claims import Claim
-    from ..study.plan import Scale, Study
+    from ..study.plan import Claim, Scale, Study
 
 Verdicts = dict[tuple[str, int], str]  # of a study's claim
 
@@ -29,14 +27,14 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
 
     Each claim stands with what decides it: a statistic of runs, the arms that are compared, and what is expected.
     """
-    from ..study.plan import ORDER, find_scale, find_study, load_study
-    from ..study.runs import plan
-    from ..study.strict import StudyError
+    from ..study.launch import plan
+    from ..study.plan import ORDER, StudyError, find_scale, find_study, load_study
+    from ..study.report import read_verdicts
 
     try:
         scale = find_scale(scale_name)
         studies = [load_study(find_study(name), scale) for name in ORDER]
-        verdicts = _verdicts(Path(out) / "report.json", scale.name) if out else {}
+        verdicts = read_verdicts(out, scale.name) if out else {}
     except StudyError as error:
         raise Refused(str(error)) from None
     runs = len(plan(studies, range(scale.seeds))[0])
@@ -49,11 +47,11 @@ def ls(scale_name: str, out: str | None, as_json: bool) -> None:
             echo(f"\n{study.name}: {study.title} (figure {study.figure})")
         for claim in study.claims:
             echo(_claim(claim, verdicts))
-    echo("\nto make the runs of one: microcoder study run truncation; how many that are: --dry-run")
+    echo("\nrun one: microcoder study run truncation; list its runs first: --dry-run")
 
 
 def _table(scale: Scale, studies: list[Study], runs: int) -> str:
-    from ..bench.layout import Table, aligned
+    from ..layout import Table, aligned
 
     rows: list[tuple[str, ...]] = [
         (study.name, study.title, str(len(study.arms)), str(len(study.arms) * scale.seeds), _numbers(study))
@@ -71,7 +69,7 @@ def _numbers(study: Study) -> str:
 
 
 def _claim(claim: Claim, verdicts: Verdicts) -> str:
-    from ..study.words import comparison, expected_words
+    from ..study.phrases import comparison, expected_words
 
     verdict = verdicts.get((claim.study, claim.number), "")
     head = f"{claim.text} [{verdict}]" if verdict else claim.text
@@ -97,17 +95,3 @@ def _record(scale: Scale, studies: list[Study], runs: int, verdicts: Verdicts) -
         for study in studies
     }
     return {"scale": scale.name, "about": scale.about, "seeds": scale.seeds, "runs": runs, "studies": found}
-
-
-def _verdicts(path: Path, scale: str) -> Verdicts:
-    """What the report says at this scale; nothing where there is none yet."""
-    from ..study.strict import StudyError
-
-    try:
-        found = json.loads(path.read_bytes())["scales"].get(scale, {}).get("claims", [])
-        return {(claim["study"], claim["number"]): claim["verdict"] for claim in found}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        remedy = f"write it again: microcoder study report {path.parent}"
-        raise StudyError(f"cannot read {path}: {error}; {remedy}") from None

@@ -12,7 +12,7 @@ from . import Refused
 from .shown import echo
 
 if TYPE_CHECKING:
-    from ..study.reporting.results import Decided
+    from ..study.results import Decided
 
 
 @click.command("report")
@@ -25,9 +25,9 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
 
     Runs that are not finished are left out, and named. OUT is what `study run --out` names.
     """
-    from ..run import RunError
-    from ..study.reporting.report import write_report
-    from ..study.strict import StudyError
+    from ..runs import RunError
+    from ..study.plan import StudyError
+    from ..study.report import write_report
 
     try:
         scales, page = write_report(out, output, not no_figures)
@@ -46,8 +46,8 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
 
 def _table(decided: Decided) -> str:
     """How many claims of each study have which verdict."""
-    from ..bench.layout import Table, aligned
-    from ..study.deciding import VERDICTS
+    from ..layout import Table, aligned
+    from ..study.decisions import VERDICTS
 
     counts = Counter((study, decision.verdict) for (study, _), decision in decided.decisions.items())
     rows = [

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import Refused
-from .configuration import settings_of
-from .settings import WithSettings, complete_setting
+from .completion import complete_config
+from .settings import WithSettings
 from .shown import echo
 
 if TYPE_CHECKING:
-    from ..config import Config
-    from ..run import Run
+    from rich.table import Table
 
-CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
-    "train.steps",
-    "train.eval_every",
-    "train.save_every",
-    "train.keep_checkpoints",
-    "train.trackers",
-    "train.folder",
-    "train.name",
-    "judge.on",
-    "judge.workers",
-    "judge.queue",
-    "rollout.batch",
-    "cluster.address",
-}
+    from ..config import Config
+
+ROWS = (
+    ("solved at least once", "pass_at_k", "{:.1%}"),
+    ("tokens in a response", "length", "{:.0f}"),
+    ("truncated", "truncated_share", "{:.1%}"),
+    ("diversity D", "diversity", "{:.2f}"),
+)
 
 
 class TrainCommand(WithSettings):
@@ -40,7 +31,7 @@ class TrainCommand(WithSettings):
 
 
 @click.command("train", cls=TrainCommand)
-@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_setting)
+@click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--resume", is_flag=True, help="Go on with a run from its last checkpoint, exactly.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and what is missing.")
 def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
@@ -50,7 +41,12 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
     settings are taken. All settings: microcoder config. On several GPUs: accelerate launch -m microcoder.cli train ...
     On a Ray cluster: run.engine=verl cluster.nodes=4 cluster.address=auto
     """
-    config, folder = settings_of(words)
+    from ..config import ConfigError, configuration
+
+    try:
+        config, folder = configuration(words)
+    except ConfigError as error:
+        raise Refused(str(error)) from None
     try:
         if dry_run:
             return _dry_run(config, folder, resume)
@@ -64,19 +60,17 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
 def _dry_run(config: Config, folder: Path, resume: bool) -> int:
     from rich.table import Table
 
-    from ..engines.planning import describe
-    from ..engines.training import quiet
+    from ..training.launch import quiet, same_settings
+    from ..training.plan import describe
     from .terminal import Terminal
 
     quiet()
     try:
         if resume:
-            _same_settings(config, folder)
-        plan = describe(config, folder)
+            same_settings(config, folder)
+        plan = describe(config, folder, resume)
     except ValueError as error:
         raise Refused(str(error)) from None
-    if not resume and (folder / "config.toml").exists():
-        plan.missing.append(f"a free name: {folder} holds a run; go on with it by --resume, or set train.name=...")
     table = Table.grid(padding=(0, 2))
     for what, said in plan.lines:
         table.add_row(what, said)
@@ -88,102 +82,25 @@ def _dry_run(config: Config, folder: Path, resume: bool) -> int:
 
 
 def _train(config: Config, folder: Path, resume: bool) -> int:
-    from ..engines.batches import PlanError
-    from ..engines.ending import finish
-    from ..engines.problems import DataError
-    from ..engines.ranks import first, open_run
-    from ..files import FileError
-    from ..judge import JudgeError
-    from ..models import ModelError
-    from ..run import RunError
-
-    run = open_run(lambda: _open(config, folder, resume), folder)
-    try:
-        with run:
-            _follow(config, run)
-        if not first():
-            return 0
-        summary = finish(folder, config)  # when the run has said how it ended
-    except Exception as error:
-        begun = bool(run.metrics())
-        if not begun and not resume and first():
-            shutil.rmtree(folder, ignore_errors=True)  # made above, and nothing has happened in it: free the name
-        named = isinstance(error, PlanError | DataError | ModelError | RunError | FileError | JudgeError)
-        # while models are being loaded, others' errors are about settings too; later they are faults, to be traced
-        if named or (not begun and isinstance(error, ValueError | OSError)):
-            raise Refused(str(error)) from None
-        raise
-    return _ending(summary, folder)
-
-
-def _open(config: Config, folder: Path, resume: bool) -> Run:
-    """The run, new or to be gone on with, once all that can be known beforehand is in order."""
-    from ..config import to_toml
-    from ..engines.batches import batches
-    from ..engines.planning import lacking, stages_of
-    from ..run import Run
-    from ..run.disk import write_whole
-
-    try:
-        batches(config)
-        stages_of(config)
-        if lacks := lacking(config):
-            raise Refused("\n".join(f"missing: {lack}" for lack in lacks))
-        if not resume:
-            return Run.create(folder, to_toml(config), {"engine": config.run.engine, "model": config.model.name})
-        _same_settings(config, folder)
-        run = Run.resume(folder)
-        write_whole(folder / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
-    except ValueError as error:
-        raise Refused(str(error)) from None
-    return run
-
-
-def _same_settings(config: Config, folder: Path) -> None:
-    """A run goes on with its own settings: others would make it another run."""
-    from ..config import load, settings, toml_value
-
-    if not (folder / "config.toml").exists():
-        raise Refused(f"{folder} holds no run to go on with; leave out --resume to begin one")
-    before = load(folder / "config.toml")
-    changed = [
-        f"{name} was {toml_value(was)}, now {toml_value(now)}"
-        for name, _ in settings()
-        for was, now in [(attrgetter(name)(before), attrgetter(name)(config))]
-        if now != was and name not in CHANGEABLE
-    ]
-    if changed:
-        raise Refused(
-            f"{folder} was begun with other settings: {'; '.join(changed)}; "
-            f"to go on with its own: microcoder train {folder} --resume"
-        )
-
-
-def _follow(config: Config, run: Run) -> None:
-    from ..engines.ranks import Silent, first
+    from ..training.launch import REFUSALS, launch
+    from ..training.ranks import first
     from .live import Live
     from .terminal import Terminal
 
-    title = f"{run.path}: {config.model.name}, {config.grpo.preset}"
+    title = f"{folder}: {config.model.name}, {config.grpo.preset}"
     console = Terminal(file=sys.stdout)  # wherever an engine sends what it prints itself
-    with Live(config.train.steps, title, console) if first() else Silent() as live:
-        live.phase("loading")
-        if config.run.engine == "verl":
-            from ..engines.verl import session
-
-            return session.train(config, run, live)
-        from ..engines.calibrating import choose
-        from ..engines.training import train
-
-        train(config, run, live, choose=lambda settings: choose(settings, run, live))
+    try:
+        run = launch(config, folder, resume=resume, observer=Live(config.train.steps, title, console))
+    except REFUSALS as error:
+        raise Refused(str(error)) from None
+    return _ending(run.summary, folder) if first() else 0
 
 
 def _ending(summary: dict[str, Any], folder: Path) -> int:
-    from .ending import render
     from .terminal import Terminal
 
     console = Terminal(highlight=False)
-    console.print(render(summary))
+    console.print(before_and_after(summary))
     for line in (
         f"{summary['steps']} steps in {summary['train_seconds']:.0f} s, evaluations included; where to look next:",
         f"  the plot      {folder / 'dynamics.png'}",
@@ -192,3 +109,43 @@ def _ending(summary: dict[str, Any], folder: Path) -> int:
     ):
         console.print(line, soft_wrap=True)
     return 0
+
+
+def before_and_after(summary: dict[str, Any]) -> Table | str:
+    """The summary of a run as a table."""
+    from rich.table import Table
+
+    before, after = summary["before"], summary["after"]
+    if before is None or after is None:
+        return "no evaluation before and after: the settings have no test problems"
+    table = Table(title=f"{summary['model']} on {after['problems']} test problems, mean of {after['tries']} tries")
+    table.add_column("", no_wrap=True)
+    for name in ("before", "after", "change"):
+        table.add_column(name, justify="right", no_wrap=True)
+    was, now = before["accuracy"], after["accuracy"]
+    table.add_row("accuracy", _share(was), _share(now), _change(was, now))
+    table.add_row("  its 95% interval", _interval(before), _interval(after), "")
+    for level, part in after["by_difficulty"].items():
+        was = before["by_difficulty"].get(level, {}).get("accuracy")
+        table.add_row(f"  difficulty {level}", _share(was), _share(part["accuracy"]), _change(was, part["accuracy"]))
+    if "unseen_accuracy" in after:
+        was, now = before["unseen_accuracy"], after["unseen_accuracy"]
+        table.add_row("  unseen depths", _share(was), _share(now), _change(was, now))
+    for label, name, form in ROWS:
+        if before.get(name) is not None and after.get(name) is not None:
+            table.add_row(label, form.format(before[name]), form.format(after[name]), "")
+    return table
+
+
+def _interval(side: dict[str, Any]) -> str:
+    low, high = side["accuracy_low"], side["accuracy_high"]
+    # where all problems scored the same, resampling them says nothing
+    return f"{low:.1%} to {high:.1%}" if low is not None and low < high else ""
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _change(before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else f"{100 * (after - before):+.1f} points"

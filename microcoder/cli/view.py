@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ..hosts import LOOPBACK
+from ..web import LOOPBACK
 from . import Refused
 from .listening import check_tokens, listen
 from .shown import echo
@@ -33,7 +33,7 @@ def command(
     if not path.is_dir():
         raise Refused(f"there is no folder {path}; begin a run with `microcoder train demo`, or name where runs are")
     try:
-        from ..dashboard import app, export, serve
+        from ..view import app, export, serve
     except ImportError as error:
         raise Refused(f"{error.name} is needed to look at runs: pip install 'microcoder[view]'") from None
     if target is not None:

@@ -1,10 +1,11 @@
 """Typed settings in three layers: the defaults, a TOML file, then `section.key=value` on the command line.
 
-`sections` holds the settings and their help, `presets` the named algorithms, `loading` the layers and their errors,
-`toml` the way back: `to_toml` writes a file that `load` accepts.
+`sections` holds the settings and their help, `presets` the named algorithms, `layers` how they are put together and
+found by name, `toml` the way back: `to_toml` writes a file that `load` accepts. `recipes/` holds the configurations
+that come with the package.
 """
 
-from .loading import SETTING, ConfigError, load, load_as, parse_setting, settings
+from .layers import SETTING, ConfigError, about, configuration, find, load, load_as, parse_setting, settings, shipped
 from .presets import ABOUT, PRESETS
 from .sections import (
     ClusterConfig,
@@ -38,11 +39,15 @@ __all__ = [
     "Section",
     "StageConfig",
     "TrainConfig",
+    "about",
+    "configuration",
     "expected",
+    "find",
     "load",
     "load_as",
     "parse_setting",
     "settings",
+    "shipped",
     "to_toml",
     "toml_value",
     "usable_cores",

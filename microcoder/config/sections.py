@@ -121,7 +121,9 @@ class DataConfig(Section):
         description="Held-out problems for the evaluations: starter (its test split), a file, or none.",
     )
     train_size: int = Field(
-        default=2000, ge=1, description="How many problems starter makes; of a file, at most so many are used."
+        default=2000,
+        ge=1,
+        description="How many problems starter makes; of a file with more, as many are drawn, at random.",
     )
     test_size: int = Field(default=100, ge=1, description="The same for the test problems.")
     difficulty: list[float] = Field(
@@ -131,9 +133,9 @@ class DataConfig(Section):
         "1 to 6. Empty: all.",
     )
     refuse: list[str] = Field(
-        default=[],
-        description="Train on no problem with one of these tags; unverified: no solution of it was ever run, so its "
-        "tests may be wrong.",
+        default=["many_answers"],
+        description="Train on no problem with one of these tags. many_answers: several outputs are right, no checker "
+        "knows them all; unverified: no solution of it was ever run, so its tests may be wrong.",
     )
     max_prompt_tokens: int = Field(
         default=2048, ge=1, description="Problems with a longer prompt are left out, and counted."

@@ -1,17 +1,17 @@
-"""Questions to a language model behind any OpenAI-compatible address.
+"""A language model behind any OpenAI-compatible address.
 
     endpoint = Endpoint("http://localhost:8000/v1", "qwen3-8b", key_env="", cache=Path("cache"))
     answer = endpoint.ask([{"role": "user", "content": "..."}])
     reply = endpoint.complete([{"role": "user", "content": "..."}], temperature=0.2, max_tokens=1024)
 
-`ask` wants one whole answer, and wants it once. `complete` wants whatever the model writes: a reply that was cut by the
+`ask` needs one whole answer, and asks once. `complete` takes whatever the model writes: a reply that was cut by the
 limit or is empty is a reply too, and none is kept.
 
 An answer is kept in a file of its own, named by a digest of everything that was asked, and written under another name
 first: a killed run has lost nothing that was answered, and processes may share the folder. `key` tells apart questions
 that are alike but shall be answered anew, such as the second of three opinions.
 
-What may pass is tried again with growing pauses: no connection, a timeout, 408, 409, 429 (after the time that the
+Passing faults are tried again with growing pauses: no connection, a timeout, 408, 409, 429 (after the time that the
 server asks for), 5xx, and an answer that is not of the protocol. An endpoint that cannot be used is an EndpointError;
 a question that it will not answer is a NoAnswer, which a caller can take for a fact about one problem.
 """
@@ -26,11 +26,10 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..models import cache
-from .packages import package
-from .record import DataError
+from .record import DataError, package
 from .settings import EndpointConfig
 
 Message = dict[str, str]
@@ -53,6 +52,12 @@ class Reply:
     truncated: bool  # stopped by max_tokens
     reason: str = ""  # why it ended, in the server's words: stop, length, content_filter, or a refusal
     pieces: tuple[bytes, ...] | None = None  # the text of each token; None: not asked for, or not given
+
+
+class Asks(Protocol):
+    """An `Endpoint`, or anything else that answers. `key` tells equal questions apart in a cache."""
+
+    def ask(self, messages: list[Message], *, key: str = "", temperature: float = 0.0) -> str: ...
 
 
 class Endpoint:
@@ -86,7 +91,7 @@ class Endpoint:
         self._made: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without locks, connections and the key, which the other process reads from its own environment."""
+        """The state without locks, connections and the key, which the other process reads from its own environment."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -94,7 +99,7 @@ class Endpoint:
         self._start()
 
     def ask(self, messages: list[Message], *, key: str = "", temperature: float = 0.0, max_tokens: int = 4096) -> str:
-        """The answer, from the cache if it was given before."""
+        """Return the answer, from the cache if it was given before."""
         question = {
             "base_url": self.base_url, "model": self.model, "messages": messages, "key": key,
             "temperature": temperature, "max_tokens": max_tokens,
@@ -116,7 +121,7 @@ class Endpoint:
         self, messages: list[Message], *, temperature: float, max_tokens: int, top_p: float = 1.0,
         seed: int | None = None, logprobs: bool = False,
     ) -> Reply:  # fmt: skip
-        """Whatever the model writes. `logprobs` asks for the tokens too, which is how the protocol shows them."""
+        """Return whatever the model writes. `logprobs` asks for the tokens too: the protocol shows them there."""
         more = {"seed": seed, "logprobs": logprobs or None}  # what is not needed is not sent: not every server knows it
         return self._reply(
             messages=messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
@@ -142,7 +147,7 @@ class Endpoint:
         raise EndpointError(f"{self} answers, but not as chat completions do; is base_url right? Mostly it ends in /v1")
 
     def _client(self) -> Any:
-        """(client, the package), made when first needed."""
+        """Return (client, the package openai), made when first needed."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()

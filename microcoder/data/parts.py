@@ -1,10 +1,12 @@
-"""A step's folder: numbered parts of kept and dropped records, each complete or not there at all.
+"""The folder of a step: numbered parts of kept and dropped records, each complete or absent.
 
     filter/2-duplicates/
       step.json            what made it: a digest of the settings and of everything before
       kept/00003.jsonl.gz      {"problem": {...}, "notes": {...}} a line
       dropped/00003.jsonl.gz   the same with "reason" and "detail"
       done.json            counts by reason, seconds; written last
+
+A part is written under another name first, so a stopped run leaves no half of one.
 """
 
 from __future__ import annotations
@@ -14,32 +16,47 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..run.disk import write_whole
+from ..runs.disk import write_whole
 from .record import DataError, Dropped, Record
 
 SIZE = 500  # records in a part: the unit of work, of resuming, and of memory
+OUTSIDE = "outside_ids"  # the reason of records that the setting `ids` leaves aside
 Loss = tuple[Record, Dropped]
 
 
 @dataclass
 class Counts:
-    """What became of a part, or of all of them."""
+    """Records kept and dropped, of a part or of all of them."""
 
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)  # by reason
+    outside: int = 0  # left aside because the setting `ids` did not ask for them: on file with the drops, but no loss
+
+    @classmethod
+    def of(cls, kept: int, dropped: Mapping[str, int]) -> Counts:
+        """From the numbers on file, where what `ids` left aside stands among the drops."""
+        losses = Counter(dropped)
+        outside = losses.pop(OUTSIDE, 0)
+        return cls(kept, losses, outside)
 
     def add(self, other: Counts) -> None:
         self.kept += other.kept
         self.dropped += other.dropped
+        self.outside += other.outside
 
     @property
     def seen(self) -> int:
         return self.kept + self.dropped.total()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as they stand on file, by falling number."""
+        losses = self.dropped + Counter({OUTSIDE: self.outside})
+        return {"kept": self.kept, "dropped": dict(losses.most_common())}
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
@@ -64,9 +81,18 @@ def kept_parts(folder: Path) -> list[Path]:
     return sorted((folder / "kept").glob("*.jsonl.gz"))
 
 
+def dropped_parts(folder: Path) -> list[Path]:
+    return sorted((folder / "dropped").glob("*.jsonl.gz"))
+
+
+def name_of(part: Path) -> str:
+    """The name of a part: `02-00003` is the fourth part of the third source."""
+    return part.name.removesuffix(".jsonl.gz")
+
+
 def write_part(folder: Path, name: str, results: Iterable[Record | Loss]) -> Counts:
-    """Both files of a part; the kept one appears last, and says that the part is complete."""
-    counts = Counts()
+    """Write both files of a part; the kept one appears last, and says that the part is complete."""
+    kept, dropped = 0, Counter[str]()
     paths = {kind: folder / kind / f"{name}.jsonl.gz" for kind in ("dropped", "kept")}
     files = {}
     for kind, path in paths.items():
@@ -75,50 +101,50 @@ def write_part(folder: Path, name: str, results: Iterable[Record | Loss]) -> Cou
     try:
         for result in results:
             if isinstance(result, Record):
-                counts.kept += 1
+                kept += 1
                 _write(files["kept"], result.to_dict())
             else:
                 record, loss = result
-                counts.dropped[loss.reason] += 1
+                dropped[loss.reason] += 1
                 _write(files["dropped"], {**record.to_dict(), "reason": loss.reason, "detail": loss.detail})
     finally:
         for file in files.values():
             file.close()
     for path in paths.values():
         os.replace(_unfinished(path), path)
-    return counts
+    return Counts.of(kept, dropped)
 
 
 def count_part(folder: Path, name: str) -> Counts | None:
-    """Of a part that is complete; None where it has to be made."""
+    """Count a complete part; None where it has to be made."""
     kept = folder / "kept" / f"{name}.jsonl.gz"
     if not kept.exists():
         return None
     reasons = Counter(json.loads(line)["reason"] for line in read_lines(folder / "dropped" / f"{name}.jsonl.gz"))
-    return Counts(sum(1 for _ in read_lines(kept)), reasons)
+    return Counts.of(sum(1 for _ in read_lines(kept)), reasons)
 
 
 def begin(folder: Path, digest: str) -> dict[str, Any] | None:
-    """Make the folder ready for a step with this digest, without what another one left. Its done.json, if done."""
+    """Make the folder ready for a step with this digest and return its done.json, if it is done."""
     forget(folder, digest)
     marker, done = folder / "step.json", folder / "done.json"
     if not marker.exists():
         if any(not path.name.startswith(".") for path in folder.glob("*")):
-            raise DataError(f"{folder} holds what no run of the pipeline made; name another place: output.folder=...")
+            raise DataError(f"{folder} holds files of somebody else; name another place: output.folder=...")
         folder.mkdir(parents=True, exist_ok=True)
         write_json(marker, {"digest": digest})
     return json.loads(done.read_text()) if done.exists() else None
 
 
 def forget(folder: Path, digest: str | None) -> None:
-    """Remove a step's folder unless this is its digest. What has no marker is somebody else's."""
+    """Remove the folder of a step unless this is its digest. A folder without a marker is somebody else's."""
     marker = folder / "step.json"
     if marker.exists() and json.loads(marker.read_text())["digest"] != digest:
         shutil.rmtree(folder)
 
 
 def stamp(path: str) -> str:
-    """Changes with the file; nothing where none is named."""
+    """A text that changes with the file; the path itself where there is no such file."""
     return f"{Path(path).stat().st_size} {Path(path).stat().st_mtime_ns}" if path and Path(path).exists() else path
 
 

@@ -1,4 +1,4 @@
-"""Runs the steps one after the other: parts go through worker processes, finished ones are never done again.
+"""The pipeline: steps one after the other; parts go through worker processes, finished ones are never made again.
 
 A step is one of three kinds:
 
@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -25,12 +28,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..judge.remote.ray_nodes import connected, reason_of
 from .parts import (
     Counts,
     Loss,
     begin,
     count_part,
     kept_parts,
+    name_of,
     read_lines,
     read_records,
     record_of,
@@ -45,7 +50,9 @@ Each = Callable[..., Record]
 
 
 @dataclass(frozen=True)
-class Step:
+class PipelineStep:
+    """A step of a stage: one of `each`, `work` with `decide`, or `stream`."""
+
     stage: str
     name: str
     options: dict[str, Any] = field(default_factory=dict)  # what its results depend on, as JSON can carry it
@@ -60,8 +67,8 @@ class Step:
         return f"{self.stage}/{self.name}"
 
 
-class Observer(Protocol):
-    """Who is told how it goes."""
+class StepProgress(Protocol):
+    """Something that is told of each step: when it begins, after each part, and when it is done."""
 
     def step(self, name: str, parts: int) -> None: ...
     def part(self, counts: Counts) -> None: ...
@@ -69,14 +76,19 @@ class Observer(Protocol):
 
 
 def run(
-    out: Path, steps: Sequence[Step], first: list[Path], digest: str, workers: int | Cores, observer: Observer
+    out: Path,
+    steps: Sequence[PipelineStep],
+    first: list[Path],
+    digest: str,
+    workers: int | Cores,
+    progress: StepProgress,
 ) -> list[Path]:
-    """All steps from the parts `first`, which `digest` stands for. Returns the parts of the last one."""
+    """Run all steps on the parts `first`, which `digest` stands for, and return the parts of the last one."""
     parts = first
     with Cores(workers) if isinstance(workers, int) else workers as cores:
         for step in steps:
             digest = chained(digest, step)
-            parts = run_step(out / step.folder, step, parts, digest, cores, observer)
+            parts = run_step(out / step.folder, step, parts, digest, cores, progress)
     return parts
 
 
@@ -88,7 +100,7 @@ class Cores:
         self.pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-        """The results in order, as they come; items are taken as there is room for them."""
+        """Yield the results in order; items are taken as there is room for them."""
         if self.count < 2:
             yield from map(function, items)
             return
@@ -110,15 +122,15 @@ class Cores:
 
 
 def run_step(
-    folder: Path, step: Step, parts: list[Path], digest: str, cores: Cores, observer: Observer
+    folder: Path, step: PipelineStep, parts: list[Path], digest: str, cores: Cores, progress: StepProgress
 ) -> list[Path]:
-    """One step. What it left complete before stays; returns its kept parts."""
+    """Run one step and return its kept parts. Parts that an earlier run completed stay."""
     finished = begin(folder, digest)
     if finished is not None:
-        observer.done(step.folder, from_json(finished), finished["seconds"], again=True)
+        progress.done(step.folder, Counts.of(finished["kept"], finished["dropped"]), finished["seconds"], again=True)
         return kept_parts(folder)
     started = time.monotonic()
-    observer.step(step.folder, len(parts))
+    progress.step(step.folder, len(parts))
     cores = cores if len(parts) > 1 else Cores(1)  # not worth starting processes for
     options = dict(step.options)
     if step.prepare is not None:
@@ -126,21 +138,21 @@ def run_step(
     total = Counts()
     for counts in _results(folder, step, options, parts, cores):
         total.add(counts)
-        observer.part(counts)
+        progress.part(counts)
     seconds = time.monotonic() - started
-    write_json(folder / "done.json", {**to_json(total), "seconds": round(seconds, 2), "digest": digest})
-    observer.done(step.folder, total, seconds, again=False)
+    write_json(folder / "done.json", {**total.to_dict(), "seconds": round(seconds, 2), "digest": digest})
+    progress.done(step.folder, total, seconds, again=False)
     return kept_parts(folder)
 
 
-def chained(before: str, step: Step) -> str:
+def chained(before: str, step: PipelineStep) -> str:
     """A digest of a step's settings and of everything before it."""
     text = json.dumps([before, step.stage, step.name, step.options], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _results(
-    folder: Path, step: Step, options: dict[str, Any], parts: list[Path], cores: Cores
+    folder: Path, step: PipelineStep, options: dict[str, Any], parts: list[Path], cores: Cores
 ) -> Iterable[Counts]:
     if step.stream is not None:
         return _streamed(folder, step.stream(**options), parts)
@@ -154,38 +166,38 @@ def _results(
 
 
 def _streamed(folder: Path, context: Any, parts: list[Path]) -> Iterator[Counts]:
-    """All parts as one stream, so that no worker waits at the end of a part."""
-    before = {part: count_part(folder, _name(part)) for part in parts}
+    """Run all parts as one stream, so that no worker waits at the end of a part."""
+    before = {part: count_part(folder, name_of(part)) for part in parts}
     with context as stream:
         results = stream(record for part in parts if before[part] is None for record in read_records(part))
         for part in parts:
             size = sum(1 for _ in read_lines(part))
-            yield before[part] or write_part(folder, _name(part), islice(results, size))
+            yield before[part] or write_part(folder, name_of(part), islice(results, size))
 
 
 def each_part(folder: Path, function: Each, options: dict[str, Any], part: Path) -> Counts:
-    """A part in a worker process."""
-    name = _name(part)
+    """Make a part, in a worker process."""
+    name = name_of(part)
     work = partial(function, **options)
     return count_part(folder, name) or write_part(folder, name, (attempt(line, work) for line in read_lines(part)))
 
 
 def work_part(work: Callable[..., Any], options: dict[str, Any], part: Path) -> list[tuple[str, Any]]:
-    """What there is to decide by, in a worker process."""
+    """Work out what to decide by, in a worker process."""
     return [(record.problem.id, work(record, **options)) for record in read_records(part)]
 
 
 def settle_part(folder: Path, decided: tuple[Path, list[Dropped | None]]) -> Counts:
-    """A part that was decided, in a worker process. One that was written before was decided in the same way."""
+    """Write a decided part, in a worker process. One that was written before was decided in the same way."""
     part, losses = decided
     found = zip(read_records(part), losses, strict=True)
-    return count_part(folder, _name(part)) or write_part(
-        folder, _name(part), (record if loss is None else (record, loss) for record, loss in found)
+    return count_part(folder, name_of(part)) or write_part(
+        folder, name_of(part), (record if loss is None else (record, loss) for record, loss in found)
     )
 
 
 def attempt(line: bytes, function: Each) -> Record | Loss:
-    """What the function makes of the record. A fault of ours is a drop that can be counted and read, not the end."""
+    """Apply the function to a record. A fault in this code is a drop that can be counted and read, not the end."""
     try:
         return function(record_of(line))
     except Dropped as loss:
@@ -196,15 +208,80 @@ def attempt(line: bytes, function: Each) -> Record | Loss:
         return record_of(line), Dropped("failed", f"{type(error).__name__}: {error}")
 
 
-def to_json(counts: Counts) -> dict[str, Any]:
-    return {"kept": counts.kept, "dropped": dict(counts.dropped.most_common())}
+# --- on a Ray cluster
 
 
-def from_json(data: dict[str, Any]) -> Counts:
-    counts = Counts(data["kept"])
-    counts.dropped.update(data["dropped"])
-    return counts
+class ClusterCores(Cores):
+    """The cores of a Ray cluster in place of worker processes here, for `data run --ray`.
+
+    Parts are files, so every node must see the folder that the command was typed in and that of the output, under the
+    same names. A part whose node is lost is made again on another; a part is written whole or not at all.
+    """
+
+    def __init__(self, address: str, out: Path) -> None:
+        self._exit = ExitStack()
+        self.ray = self._exit.enter_context(connected(address))
+        super().__init__(max(1, int(self.ray.cluster_resources().get("CPU", 0))))
+        try:
+            self._check(out)
+        except BaseException:
+            self._exit.close()
+            raise
+
+    def map(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
+        work = self.ray.remote(there).options(scheduling_strategy="SPREAD")
+        sent, waiting = self.ray.put((os.getcwd(), function)), deque[Any]()
+        try:
+            for item in items:
+                waiting.append(work.remote(sent, item))
+                if len(waiting) >= AHEAD * self.count:
+                    yield self._result(waiting.popleft())
+            while waiting:
+                yield self._result(waiting.popleft())
+        finally:
+            for each in waiting:
+                self.ray.cancel(each, force=True)
+
+    def _result(self, ref: Any) -> Any:
+        try:
+            return self.ray.get(ref)
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # as it would have come from a process here
+        except self.ray.exceptions.RayError as error:
+            why = reason_of(error)
+            raise DataError(f"a part failed on the Ray cluster: {why} The same command goes on from here") from None
+
+    def _check(self, out: Path) -> None:
+        """Raise DataError unless all nodes see the same files."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        out.mkdir(parents=True, exist_ok=True)
+        nodes = [node["NodeID"] for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        with tempfile.NamedTemporaryFile(dir=out, prefix=".seen-by-all-") as marker:
+            asked = {
+                node: self.ray.remote(unseen)
+                .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False), num_cpus=0)
+                .remote(os.getcwd(), [os.getcwd(), marker.name])
+                for node in nodes
+            }
+            for node, ref in asked.items():
+                if missing := self._result(ref):
+                    raise DataError(
+                        f"node {node[:8]} of the Ray cluster does not see {missing}; output.folder, and the folder in "
+                        "which you type this, must be on a disk that all nodes share under the same name (NFS, Lustre)"
+                    )
+
+    def __exit__(self, *_: Any) -> None:
+        self._exit.close()
 
 
-def _name(part: Path) -> str:
-    return part.name.removesuffix(".jsonl.gz")
+def there(sent: tuple[str, Callable[..., Any]], item: Any) -> Any:
+    """Call the function on a node: names of files may be relative to where the command was typed."""
+    folder, function = sent
+    os.chdir(folder)
+    return function(item)
+
+
+def unseen(folder: str, paths: list[str]) -> str:
+    """The first of the paths that a node does not have."""
+    return next((path for path in paths if not Path(folder, path).exists()), "")

@@ -1,17 +1,26 @@
-"""What flows through the four stages: a problem with what was measured of it, or the reason why it leaves them."""
+"""A record: a problem on its way through the four stages, with what was measured of it and which of its solutions run.
+
+    Record     a problem and its notes
+    Dropped    the reason why a record leaves the pipeline
+    DataError  a fault that no record is to blame for: the run ends, and the message says what to change
+
+A step takes a record and returns it, or raises Dropped.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..schema import Compare, Problem, Test
+from ..schema import ACCEPTED, VERDICTS, Compare, Problem, Test
 
 
 @dataclass(slots=True)
 class Record:
-    """A problem on its way. It may be incomplete until `process` has looked at it: no `Problem.check` before."""
+    """A problem with notes. It may be incomplete until `process` has checked it: no `Problem.check` before."""
 
     problem: Problem
     notes: dict[str, Any] = field(default_factory=dict)  # measured by a stage: numbers and short words, by name
@@ -35,12 +44,52 @@ class Record:
 
 
 class DataError(ValueError):
-    """Nothing can go on, whatever the record: the message says what to change. Never a reason to drop a record."""
+    """A fault that ends the run: the message says what to change. Never a reason to drop a record."""
 
 
 class Dropped(Exception):
-    """A record leaves the pipeline here. `reason` is one of few words, for counting; `detail` says what was found."""
+    """The loss of a record. `reason` is one of a few words, for counting; `detail` says what was found."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason, self.detail = reason, detail
+
+
+# --- solutions
+
+
+def references(problem: Problem) -> list[str]:
+    """The code of the Python solutions that are not known to be wrong."""
+    return [solution["code"] for solution in usable(problem) if expected(solution) == ACCEPTED and is_python(solution)]
+
+
+def usable(problem: Problem) -> Iterator[dict[str, Any]]:
+    """Solutions that have code, in any language. Foreign data may hold anything in `solutions`; the rest is skipped."""
+    for solution in problem.solutions if isinstance(problem.solutions, list) else []:
+        if isinstance(solution, dict) and isinstance(solution.get("code"), str) and solution["code"].strip():
+            yield solution
+
+
+def expected(solution: dict[str, Any]) -> str:
+    """The verdict that a solution should get: accepted where none is given, "" where no judge gives such a verdict."""
+    verdict = str(solution.get("verdict") or ACCEPTED).strip().lower()
+    return verdict if verdict in VERDICTS and verdict != "internal_error" else ""
+
+
+def is_python(solution: dict[str, Any]) -> bool:
+    """Whether the language is Python 3 by its name: "", "python", "Python 3.11", "py3", "PyPy 3-64"; not "python2"."""
+    name = str(solution.get("language") or "python").lower()
+    digits = [character for character in name if character.isdigit()]
+    return name.startswith("py") and digits[:1] != ["2"]
+
+
+# --- packages
+
+
+def package(name: str) -> Any:
+    """Import a package of the extra `data`, or raise a DataError that says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        top = name.partition(".")[0]
+        raise DataError(f"the package {top} is missing; install it with: pip install 'microcoder[data]'") from None

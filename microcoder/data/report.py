@@ -1,30 +1,35 @@
 """A page about a finished run of the pipeline: what was kept and dropped, where and why, and drops to check by eye.
 
-One HTML file without scripts or anything to load, so that it can be sent around.
+One HTML file without scripts or anything to load, so that it can be sent around. Its pictures are SVG.
 """
 
 from __future__ import annotations
 
 import html
 import json
+from bisect import insort
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from .charts import flow, histogram
-from .difficulty.select import BY_SCORE, band_of
-from .parts import Counts, kept_parts, read_losses, read_records
-from .pipeline import STAGES, from_json
+from .collection import by_number
+from .difficulty.select import BY_SCORE, band_of, lot
+from .parts import OUTSIDE, Counts, dropped_parts, kept_parts, name_of, read_losses, read_records
+from .pipeline import STAGES
 
 EXAMPLES = 4  # of each reason
+MARKS = ("unverified", "many_answers")  # tags by which training may refuse problems
+STATEMENT = 1_500  # characters of a statement that are shown
+KEPT, DROPPED, INK = "#2f6f9f", "#c9744f", "#1b1f24"
+WIDTH, HEIGHT, BAR = 150, 260, 26  # of a step, of all records, of a bar
+Origin = tuple[str, str]  # the number of the source in the settings, the name of the source of a problem
+Example = tuple[int, str, str, str]  # where it stands in the draw, id, detail, statement
 
 
 @dataclass
 class Done:
-    """A step that is finished."""
+    """A finished step."""
 
     name: str  # filter/2-duplicates
     folder: Path
@@ -33,10 +38,10 @@ class Done:
 
 
 @dataclass
-class Kept:
+class Distributions:
     """Distributions over what is left at the end."""
 
-    sources: Counter[str] = field(default_factory=Counter)
+    sources: Counter[Origin] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     tags: Counter[str] = field(default_factory=Counter)
@@ -53,25 +58,26 @@ MEASURED = {  # of notes: title
 
 
 def steps_of(out: Path) -> list[Done]:
-    """In the order in which they were made."""
+    """The finished steps of a run, in order."""
     found = []
     for stage in STAGES:
         for marker in sorted((out / stage).glob("*/done.json")):
             data = json.loads(marker.read_text(encoding="utf-8"))
             name = f"{stage}/{marker.parent.name}"
-            found.append(Done(name, marker.parent, from_json(data), data["seconds"]))
+            found.append(Done(name, marker.parent, Counts.of(data["kept"], data["dropped"]), data["seconds"]))
     return found
 
 
-def kept_of(folder: Path) -> Kept:
-    found = Kept()
+def kept_of(folder: Path) -> Distributions:
+    """Count what a step has kept."""
+    found = Distributions()
     for part in kept_parts(folder):
         for record in read_records(part):
             problem = record.problem
-            found.sources[problem.source or "unknown"] += 1
+            found.sources[number_of(part), problem.source] += 1
             found.kinds[problem.kind] += 1
             found.labels[problem.difficulty or "no label"] += 1
-            found.tags.update(tag for tag in problem.tags if tag == "unverified")
+            found.tags.update(tag for tag in problem.tags if tag in MARKS)
             found.years[problem.date[:4] or "unknown"] += 1
             measured = {name: record.notes[name] for name in MEASURED if record.notes.get(name) is not None}
             sizes = {
@@ -87,44 +93,82 @@ def kept_of(folder: Path) -> Kept:
 class Lost:
     """What a step has dropped."""
 
-    examples: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)  # a few (problem, loss) of each reason
-    sources: Counter[tuple[str, str]] = field(default_factory=Counter)  # by (source, reason)
+    examples: dict[str, list[Example]] = field(default_factory=dict)  # a sample of each reason
+    sources: Counter[tuple[Origin, str]] = field(default_factory=Counter)  # by (origin, reason)
 
 
 def lost_by(step: Done) -> Lost:
+    """Count what a step has dropped, and draw a few of each reason: by a hash of the id, so always the same ones."""
     found = Lost()
-    for part in sorted((step.folder / "dropped").glob("*.jsonl.gz")):
+    for part in dropped_parts(step.folder):
         for record, loss in read_losses(part):
-            found.sources[record.problem.source or "unknown", loss.reason] += 1
-            some = found.examples.setdefault(loss.reason, [])
-            if len(some) < EXAMPLES:
-                some.append((record.problem, loss))
+            if loss.reason == OUTSIDE:  # not asked for, so not lost
+                continue
+            problem = record.problem
+            found.sources[(number_of(part), problem.source), loss.reason] += 1
+            drawn = found.examples.setdefault(loss.reason, [])
+            place = lot(0, problem.id)
+            if len(drawn) < EXAMPLES or place < drawn[-1][0]:
+                insort(drawn, (place, problem.id, loss.detail[:300], problem.statement[:STATEMENT]))
+                del drawn[EXAMPLES:]
     return found
 
 
+def number_of(part: Path) -> str:
+    """The number of the source that a part comes from: of `02-00003` it is `02`."""
+    return name_of(part).rpartition("-")[0]
+
+
+def origins(out: Path, found: Iterable[Origin]) -> dict[Origin, str]:
+    """A name for each origin: that of its source, with the file where two files would have the same name.
+
+    A row that could not be read has no source: it counts for that of its file, if that has only one.
+    """
+    sources = by_number(out)
+    names: dict[str, set[str]] = {}
+    for number, name in found:
+        names.setdefault(number, set()).update([name] if name else [])
+    shown = {}
+    for number, name in found:
+        label = name or (min(names[number]) if len(names[number]) == 1 else "")
+        source = sources.get(number, {"name": "", "file": ""})
+        shared = any(label in others for of, others in names.items() if of != number)
+        if shared and source["file"] and not source["name"]:  # two sources that were given one name belong together
+            label = f"{label} ({source['file']})"
+        shown[number, name] = label or source["file"] or "unknown"
+    return shown
+
+
 def page(out: Path) -> str:
-    """The whole page."""
+    """The report of the run in the folder `out`, as HTML."""
     steps = steps_of(out)
     if not steps:
         raise FileNotFoundError(f"{out} holds no finished step; make some: microcoder data run data.toml")
     kept = kept_of(steps[-1].folder)
     losses = [lost_by(step) for step in steps]
-    first, last = steps[0].counts.seen, steps[-1].counts.kept
+    first, last, outside = steps[0].counts.seen, steps[-1].counts.kept, steps[0].counts.outside
+    named = {"kind": kept.kinds, "difficulty label": kept.labels, "year": kept.years}
+    named |= {"mark": kept.tags} if kept.tags else {}
+    more = f" Another {outside:,} are outside of `ids` and were left aside." if outside else ""
     body = [
         "<h1>Dataset report</h1>",
-        f"<p><b>{last:,}</b> of {first:,} problems are kept ({last / max(first, 1):.0%}).</p>",
+        f"<p><b>{last:,}</b> of {first:,} problems are kept ({last / max(first, 1):.0%}).{more}</p>",
         flow([(step.name, step.counts.kept, dict(step.counts.dropped.most_common())) for step in steps], first),
         "<h2>By step and reason</h2>",
         _table(("step", "seen", "kept", "dropped", "reason", "seconds"), _rows(steps)),
         "<h2>By source</h2>",
-        _table(("source", "seen", "kept", "share", "dropped"), _by_source(kept, losses)),
+        _table(("source", "seen", "kept", "share", "dropped"), _by_source(out, kept, losses)),
         *[_selection(step) for step in steps if step.name.endswith("-select")],
         "<h2>What is kept</h2>",
-        *[_counted(title, counter) for title, counter in _counters(kept)],
+        *[
+            _table((title, "problems"), [(name, f"{count:,}") for name, count in counter.most_common(20)])
+            for title, counter in named.items()
+        ],
         "<div>",
         *[histogram(MEASURED.get(name, name), values) for name, values in kept.values.items()],
         "</div>",
         "<h2>Drops to check by eye</h2>",
+        f"<p>At most {EXAMPLES} of each reason, drawn by a hash of their ids.</p>",
         *[_examples(step, lost) for step, lost in zip(steps, losses, strict=True)],
     ]
     return HEAD + "\n".join(body) + "\n</body></html>\n"
@@ -142,23 +186,28 @@ def _rows(steps: Sequence[Done]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _by_source(kept: Kept, losses: Sequence[Lost]) -> list[tuple[str, ...]]:
-    lost: Counter[tuple[str, str]] = sum((each.sources for each in losses), Counter())
+def _by_source(out: Path, kept: Distributions, losses: Sequence[Lost]) -> list[tuple[str, ...]]:
+    lost: Counter[tuple[Origin, str]] = sum((each.sources for each in losses), Counter())
+    named = origins(out, {*kept.sources, *(origin for origin, _ in lost)})
     rows: list[tuple[str, ...]] = []
-    for source in sorted({*kept.sources, *(source for source, _ in lost)}):
-        reasons = Counter({reason: count for (of, reason), count in lost.items() if of == source})
-        stays, seen = kept.sources[source], kept.sources[source] + reasons.total()
+    for source in sorted(set(named.values())):
+        reasons: Counter[str] = Counter()
+        for (origin, reason), count in lost.items():
+            reasons[reason] += count * (named[origin] == source)
+        reasons = +reasons
+        stays = sum(count for origin, count in kept.sources.items() if named[origin] == source)
+        seen = stays + reasons.total()
         told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
         rows.append((source, f"{seen:,}", f"{stays:,}", f"{stays / seen:.0%}", told))
     return rows
 
 
 def _selection(step: Done) -> str:
-    """What the choice by difficulty made of each band."""
+    """The table of what the selection by difficulty left of each band."""
     bands: Counter[tuple[str, str]] = Counter()  # (band, "after" or the reason of a drop)
     for part in kept_parts(step.folder):
         bands.update((band_of(record), "after") for record in read_records(part))
-    for part in sorted((step.folder / "dropped").glob("*.jsonl.gz")):
+    for part in dropped_parts(step.folder):
         bands.update((band_of(record), loss.reason) for record, loss in read_losses(part))
     before = {band: sum(count for (of, _), count in bands.items() if of == band) for band in BY_SCORE.names}
     after = {band: bands[band, "after"] for band in BY_SCORE.names}
@@ -171,23 +220,13 @@ def _selection(step: Done) -> str:
     return "<h2>Selection by difficulty</h2>" + _table(head, rows)
 
 
-def _counters(kept: Kept) -> list[tuple[str, Counter[str]]]:
-    named = {"kind": kept.kinds, "difficulty label": kept.labels, "year": kept.years}
-    return [*named.items(), *([("mark", kept.tags)] if kept.tags else [])]
-
-
-def _counted(title: str, counter: Counter[str]) -> str:
-    rows = [(name, f"{count:,}") for name, count in islice(counter.most_common(), 20)]
-    return _table((title, "problems"), rows)
-
-
 def _examples(step: Done, lost: Lost) -> str:
     parts = []
     for reason, items in sorted(lost.examples.items()):
         shown = "".join(
-            f"<details><summary><code>{html.escape(problem.id)}</code> {html.escape(loss.detail[:300])}</summary>"
-            f"<pre>{html.escape(problem.statement[:1500] or '(no statement)')}</pre></details>"
-            for problem, loss in items
+            f"<details><summary><code>{html.escape(ident)}</code> {html.escape(detail)}</summary>"
+            f"<pre>{html.escape(statement or '(no statement)')}</pre></details>"
+            for _, ident, detail, statement in items
         )
         parts.append(f"<h3>{step.name}: {html.escape(reason)} ({step.counts.dropped[reason]:,})</h3>{shown}")
     return "".join(parts)
@@ -210,3 +249,78 @@ svg { max-width: 100%; height: auto }
 figure { display: inline-block; margin: 1em 1em 1em 0 }
 </style></head><body>
 """
+
+
+# --- pictures
+
+
+def flow(steps: Sequence[tuple[str, int, dict[str, int]]], first: int) -> str:
+    """Draw how records flow through steps (name, kept, dropped by reason), from `first` records on."""
+    scale = HEIGHT / max(first, 1)
+    top, parts = 40, []
+    lowest = top + HEIGHT
+    before = first
+    for n, (name, kept, dropped) in enumerate(steps):
+        x = 10 + n * WIDTH
+        tall, left = before * scale, kept * scale
+        parts.append(f'<rect x="{x}" y="{top}" width="{BAR}" height="{max(left, 1):.1f}" fill="{KEPT}"/>')
+        if tall > left:
+            parts.append(
+                f'<rect x="{x}" y="{top + left:.1f}" width="{BAR}" height="{tall - left:.1f}" fill="{DROPPED}"/>'
+            )
+        if n + 1 < len(steps):
+            end = x + WIDTH
+            parts.append(
+                f'<path d="M{x + BAR},{top} H{end} V{top + left:.1f} H{x + BAR} Z" fill="{KEPT}" opacity=".18"/>'
+            )
+        stage, _, rest = name.partition("/")
+        parts.append(_text(x, 14, stage, bold=True) + _text(x, 30, rest))
+        parts.append(_text(x + BAR + 6, top + 14, f"{kept:,}", KEPT))
+        y = top + HEIGHT + 20
+        for reason, count in dropped.items():
+            parts.append(_text(x, y, f"{count:,} {reason}", DROPPED))
+            y += 15
+        lowest = max(lowest, y)
+        before = kept
+    width = 20 + len(steps) * WIDTH
+    return (
+        f'<svg viewBox="0 0 {width} {lowest + 5}" width="{width}" role="img" '
+        f'aria-label="records kept and dropped by step">{"".join(parts)}</svg>'
+    )
+
+
+def histogram(title: str, values: Sequence[float], bins: int = 24) -> str:
+    """Draw a histogram; the largest hundredth of the values shares the last bar, so that one outlier hides nothing."""
+    if not values:
+        return ""
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    span = (high - low) or 1.0
+    counts = [0] * bins
+    for value in values:
+        counts[min(bins - 1, max(0, int((value - low) / span * bins)))] += 1
+    most, wide, tall = max(counts), 12, 90
+    bars = "".join(
+        f'<rect x="{n * wide}" y="{20 + tall * (1 - count / most):.1f}" width="{wide - 1}" '
+        f'height="{tall * count / most:.1f}" fill="{KEPT}"/>'
+        for n, count in enumerate(counts)
+    )
+    ends = _text(0, 126, _number(low)) + _text(bins * wide, 126, _number(high), anchor="end")
+    middle = f"median {_number(ordered[len(ordered) // 2])}, {len(values):,} problems"
+    size = f'viewBox="0 0 {bins * wide} 132" width="{bins * wide}"'
+    return (
+        f'<figure><svg {size} role="img" aria-label="{html.escape(title)}">'
+        f"{_text(0, 12, title)}{bars}{ends}</svg><figcaption>{middle}</figcaption></figure>"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _text(x: float, y: float, text: str, fill: str = INK, bold: bool = False, anchor: str = "start") -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="11.5" font-family="sans-serif" fill="{fill}" '
+        f'text-anchor="{anchor}"{weight}>{html.escape(text)}</text>'
+    )

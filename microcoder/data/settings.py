@@ -1,4 +1,4 @@
-"""The settings of `microcoder data run`, section by section; the descriptions are the only copy of the help text."""
+"""Settings of `microcoder data run` by section; the descriptions are the only copy of the help text."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ DATE = r"^(\d{4}(-\d{2}(-\d{2})?)?)?$"
 
 
 class Source(Section):
+    """A place that problems come from."""
+
     path: str = Field(description="A file, a folder, or a hub id.")
-    read: str = Field(default="auto", description="The layout: mbpp, humaneval, apps, ..., generic; auto: found out.")
-    name: str = Field(default="", description="What the source is called; empty: by its layout.")
-    ids: str = Field(default="", description='Only these: the numbers at the end of the ids, such as "601-974".')
+    read: str = Field(default="auto", description="The layout: mbpp, humaneval, apps, ..., generic; auto: detected.")
+    name: str = Field(default="", description="The name of the source; empty: that of its layout.")
+    ids: str = Field(default="", description='Only problems whose ids end in these numbers, such as "601-974".')
     mapping: dict[str, str] = Field(default={}, description="For generic: field of a problem = column of the source.")
-    licence: str = Field(default="", description="The licence of all of it, where the source does not say.")
+    licence: str = Field(default="", description="The licence of all problems, where the source does not say.")
 
 
 class CollectConfig(Section):
-    sources: list[Source] = Field(default=[], description="Where problems come from.")
-    limit: int = Field(default=0, ge=0, description="At most so many of each source, to try things; 0: all.")
+    sources: list[Source] = Field(default=[], description="The places that problems come from.")
+    limit: int = Field(default=0, ge=0, description="At most so many problems of each source, to try things; 0: all.")
 
 
 class ProcessConfig(Section):
-    most_tests: int = Field(default=15, ge=1, description="At most so many tests of a problem are kept: the longest.")
-    test_kb: int = Field(default=64, ge=1, description="Tests larger than this are left out.")
+    most_tests: int = Field(default=15, ge=1, description="The most tests of a problem that are kept: the longest.")
+    test_kb: int = Field(default=64, ge=1, description="The largest test that is kept, in KB.")
 
 
 class FilterConfig(Section):
-    similarity: float = Field(default=0.8, gt=0, le=1, description="Texts as alike as this are duplicates.")
-    evaluation: list[Source] = Field(default=[], description="Sets to be evaluated on: what resembles them is dropped.")
-    overlap: float = Field(default=0.22, gt=0, le=1, description="Share of 16-grams in an evaluation problem.")
+    similarity: float = Field(default=0.8, gt=0, le=1, description="Problems as alike as this are duplicates.")
+    evaluation: list[Source] = Field(default=[], description="Sets to evaluate on: problems like theirs are dropped.")
+    overlap: float = Field(default=0.22, gt=0, le=1, description="The share of 16-grams that makes it such a problem.")
     after: str = Field(default="", pattern=DATE, description="Only problems of this date or later, such as 2023-01-01.")
-    before: str = Field(default="", pattern=DATE, description="Only problems of before this date.")
-    unknown_date: Unknown = Field(default="keep", description="What becomes of problems without a date.")
+    before: str = Field(default="", pattern=DATE, description="Only problems before this date.")
+    unknown_date: Unknown = Field(default="keep", description="Keep or drop problems without a date.")
     licences: list[str] = Field(default=[], description="Only these licences; empty: any.")
-    unknown_licence: Unknown = Field(default="keep", description="What becomes of problems without a licence.")
+    unknown_licence: Unknown = Field(default="keep", description="Keep or drop problems without a licence.")
 
 
 class DifficultyConfig(Section):
@@ -52,18 +54,18 @@ class DifficultyConfig(Section):
     calibrate: str = Field(default="", description="A model whose pass rates map scores to success; empty: none.")
     attempts: int = Field(default=4, ge=1, description="Its attempts at each problem.")
     attempt_tokens: int = Field(default=1024, ge=1, description="The most tokens of an attempt.")
-    calibrate_on: int = Field(default=200, ge=10, description="How many problems it attempts.")
-    floor: float = Field(default=0.0, ge=0, le=1, description="Drop what is easier than this score; 0: nothing.")
+    calibrate_on: int = Field(default=200, ge=10, description="The number of problems it attempts.")
+    floor: float = Field(default=0.0, ge=0, le=1, description="Drop problems easier than this score; 0: none.")
     target: dict[str, float] = Field(
         default={}, description="Shares of easy, medium and hard to end with, such as {easy = 0.2, hard = 0.5}."
     )
-    size: int = Field(default=0, ge=0, description="At most so many stay, drawn by a hash of their ids; 0: any number.")
+    size: int = Field(default=0, ge=0, description="The most problems that stay, drawn by a hash of the id; 0: all.")
 
 
 class VerifyConfig(Section):
     mutants: int = Field(default=24, ge=0, description="Wrong variants of a reference that its tests are tried on.")
     alive: float = Field(default=0.35, gt=0, le=1, description="Tests that let more of them pass are weak.")
-    unverified: Unknown = Field(default="keep", description="What becomes of problems without any solution.")
+    unverified: Unknown = Field(default="keep", description="Keep or drop problems without any solution.")
 
 
 class EndpointConfig(Section):
@@ -73,12 +75,12 @@ class EndpointConfig(Section):
 
 
 class OutputConfig(Section):
-    folder: str = Field(default="out", description="Where everything is written.")
+    folder: str = Field(default="out", description="The folder for everything that is written.")
     workers: int = Field(default=0, ge=0, description="Processes at a time; 0: one for each core.")
 
 
 class Pipeline(Section):
-    """All of data.toml."""
+    """All settings of a data file."""
 
     collect: CollectConfig = Field(default=CollectConfig(), description="Read problems from many places.")
     process: ProcessConfig = Field(default=ProcessConfig(), description="Clean them and settle their format.")
@@ -87,4 +89,4 @@ class Pipeline(Section):
     verify: VerifyConfig = Field(default=VerifyConfig(), description="Run the references, and try the tests.")
     endpoint: EndpointConfig = Field(default=EndpointConfig(), description="A language model to ask.")
     judge: JudgeConfig = Field(default=JudgeConfig(), description="How programs are judged.")
-    output: OutputConfig = Field(default=OutputConfig(), description="Where to.")
+    output: OutputConfig = Field(default=OutputConfig(), description="The output folder and the number of processes.")

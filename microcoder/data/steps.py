@@ -1,84 +1,121 @@
-"""Settings -> the steps of the four stages; those of difficulty are in `ranking`."""
+"""The steps of the four stages, made from the settings."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..config import JudgeConfig
-from ..judges import open_judge
-from ..run.disk import write_whole
-from .collecting import digest_of, layout_of, read
+from ..judge.remote import open_judge
+from ..runs.disk import write_whole
+from .collection import digest_of, layout_of, read
+from .difficulty.calibrate import SuccessCurve, calibrate, calibrated
+from .difficulty.features import NAMES, features
+from .difficulty.predictor import (
+    FEWEST,
+    MOST,
+    ORDER,
+    Predictor,
+    PredictorError,
+    labelled,
+    learn,
+    predict,
+    table,
+    too_few,
+)
+from .difficulty.rubric import rubric
+from .difficulty.select import BY_SCORE, BY_SUCCESS, Selection, hardness, lot, plan, selected
 from .endpoint import endpoint_for
+from .filter import dates, licences
 from .filter.contamination import EvaluationSet, contamination
 from .filter.duplicates import Index
 from .filter.quality import quality
 from .filter.relevance import relevance
 from .filter.signature import signature
-from .filter.window import dates, licences
-from .parts import stamp
-from .pipeline import Cores, Step
+from .parts import read_records, stamp
+from .pipeline import STAGES, Cores, PipelineStep
 from .process import process
-from .ranking import chosen, learned, measured, planned, scored, with_success
 from .record import DataError, Dropped, Record
-from .settings import Pipeline, Source
+from .settings import DifficultyConfig, Pipeline, Source
 from .verify import Options, verify
 
+PREDICTOR = "filter/predictor.json"  # in the output folder
+PEEK = 2_000  # problems of a source that are looked at for labels before the first step
 
-def steps_for(settings: Pipeline, out: Path) -> list[Step]:
-    """What the settings ask for, in order."""
+
+def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
+    """Make the steps that the settings ask for, in order."""
     wanted, hard = settings.filter, settings.difficulty
     selects = bool(hard.floor or hard.target or hard.size)
-    if hard.by == "none" and (selects or hard.calibrate):
-        raise DataError("difficulty.by is none, so nothing can be calibrated or selected by difficulty; set it to auto")
-    if hard.by == "endpoint" and not settings.endpoint.base_url:
-        raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
     asked = _text(settings.endpoint) if settings.endpoint.base_url else ""
     judged = settings.judge.model_dump()
     pace = {name: judged.pop(name) for name in ("on", "workers", "queue")}  # changes no verdict, so no digest
     steps = [
-        Step(
+        PipelineStep(
             "process", "1-clean",
             {"most": settings.process.most_tests, "test_kb": settings.process.test_kb, "endpoint": asked},
             each=clean,
         ),
-        Step(
+        PipelineStep(
             "filter", "1-text",
             {"after": wanted.after, "before": wanted.before, "unknown_date": wanted.unknown_date,
              "allow": wanted.licences, "unknown_licence": wanted.unknown_licence},
             each=worth_reading,
         ),
-        Step("filter", "2-duplicates", {"similarity": wanted.similarity}, work=signed, decide=new_ones),
+        PipelineStep("filter", "2-duplicates", {"similarity": wanted.similarity}, work=signed, decide=new_ones),
     ]  # fmt: skip
     options: dict[str, Any]
     if wanted.evaluation:
         options = {"sources": _text(wanted.evaluation), "stamp": digest_of(wanted.evaluation, 0)}
         options["overlap"] = wanted.overlap
         prepare = partial(evaluation_set, file=str(out / "filter" / "evaluation.pickle"))
-        steps.append(Step("filter", "3-contamination", options, each=uncontaminated, prepare=prepare))
+        steps.append(PipelineStep("filter", "3-contamination", options, each=uncontaminated, prepare=prepare))
     if hard.by != "none":
-        needed = hard.by != "auto" or bool(selects or hard.calibrate)
-        file = hard.predictor or str(out / "filter" / "predictor.json")
-        options = {"predictor": file, "given": stamp(hard.predictor), "needed": needed}
+        file = hard.predictor or str(predictor_file(out))
+        options = {"predictor": file, "given": stamp(hard.predictor), "needed": bool(needs_predictor(hard))}
         options |= {"endpoint": asked if hard.by == "endpoint" else ""}
-        steps.append(Step("filter", "4-difficulty", options, each=scored, prepare=learned))
+        steps.append(PipelineStep("filter", "4-difficulty", options, each=scored, prepare=learned))
         if hard.calibrate:
             options = {"model": hard.calibrate, "attempts": hard.attempts, "problems": hard.calibrate_on}
             options |= {"limit": hard.attempt_tokens, "judge": judged, "file": str(out / "filter" / "calibration.json")}
-            steps.append(Step("filter", "5-calibrate", options, each=with_success, prepare=partial(measured, **pace)))
+            prepare = partial(measured, **pace)
+            steps.append(PipelineStep("filter", "5-calibrate", options, each=with_success, prepare=prepare))
         if selects:
             options = {"floor": hard.floor, "target": hard.target, "size": hard.size}
             options |= {"by_success": bool(hard.calibrate)}
-            steps.append(Step("filter", "6-select", options, each=chosen, prepare=planned))
+            steps.append(PipelineStep("filter", "6-select", options, each=chosen, prepare=planned))
     options = {"mutants": settings.verify.mutants, "alive": settings.verify.alive}
     options |= {"unverified": settings.verify.unverified, "judge": judged, "endpoint": asked}
-    steps.append(Step("verify", "1-run", options, stream=partial(verifying, **pace)))
+    steps.append(PipelineStep("verify", "1-run", options, stream=partial(verifying, **pace)))
     return steps
+
+
+def check(settings: Pipeline, only: str = STAGES[-1]) -> None:
+    """Raise DataError for settings that cannot work, as far as that can be known before any step has run.
+
+    only   the last stage that will run: difficulty does not matter before filter
+    """
+    hard = settings.difficulty
+    if hard.by == "none" and (hard.floor or hard.target or hard.size or hard.calibrate):
+        raise DataError("difficulty.by is none, so nothing can be calibrated or selected by difficulty; set it to auto")
+    if hard.by == "endpoint" and not settings.endpoint.base_url:
+        raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
+    layouts = [(source, layout_of(source)) for source in (*settings.collect.sources, *settings.filter.evaluation)]
+    if hard.predictor:
+        Predictor.load(hard.predictor)
+    elif (reason := needs_predictor(hard)) and only in ("filter", "verify"):
+        counts, whole = labels_of(layouts[: len(settings.collect.sources)], settings.collect.limit)
+        if whole and (complaint := too_few(counts)):
+            raise PredictorError(f"{reason} needs difficulty scores, and {complaint}.{ways_out(reason)}")
 
 
 # --- process
@@ -105,7 +142,7 @@ def signed(record: Record, *, similarity: float) -> bytes:
 
 
 def new_ones(*, similarity: float) -> Callable[[str, bytes], Dropped | None]:
-    """Decides in order: the first of several alike stays."""
+    """A decision in order: the first of several alike stays."""
     index = Index(similarity)
 
     def decide(ident: str, mark: bytes) -> Dropped | None:
@@ -125,7 +162,7 @@ def uncontaminated(record: Record, *, file: str, made: str, overlap: float, **_:
 
 
 def evaluation_set(parts: list[Path], cores: Cores, *, sources: str, file: str, **_: Any) -> dict[str, Any]:
-    """Built once, on all cores; left in a file for the worker processes."""
+    """Build the evaluation set once, on all cores, and leave it in a file for the worker processes."""
 
     def problems() -> Iterator[Any]:
         for fields in json.loads(sources):
@@ -143,6 +180,127 @@ def _evaluation(file: str, made: str) -> EvaluationSet:
     """Read once in each worker process."""
     found: EvaluationSet = pickle.loads(Path(file).read_bytes())
     return found
+
+
+# --- difficulty
+
+
+def needs_predictor(hard: DifficultyConfig) -> str:
+    """The setting that cannot do without a predictor; "" if none is needed."""
+    if hard.by == "predictor":
+        return "difficulty.by=predictor"
+    asked = (name for name in ("target", "floor", "size", "calibrate") if getattr(hard, name))
+    return next((f"difficulty.{name}" for name in asked), "") if hard.by == "auto" else ""
+
+
+def labels_of(layouts: list[tuple[Source, str]], limit: int) -> tuple[Counter[str], bool]:
+    """(problems by label, whether all problems were looked at); it stops where the labels are certainly enough."""
+    counts: Counter[str] = Counter()
+    whole = True
+    for source, layout in layouts:
+        problems = (found for found in read(source, layout, limit) if isinstance(found, Record))
+        for _, label in labelled(islice(problems, PEEK)):
+            counts[label] += 1
+            if min(counts[name] for name in ORDER) >= FEWEST:
+                return counts, False
+        whole = whole and next(problems, None) is None
+    return counts, whole
+
+
+def ways_out(reason: str = "what needs difficulty scores") -> str:
+    """What to type where there are too few labels."""
+    return f"""
+Do one of these:
+  add a source with labels, such as LeetCodeDataset
+  name a predictor that another run has left: difficulty.predictor=OUT/{PREDICTOR}
+  ask a language model: difficulty.by=endpoint endpoint.base_url=URL endpoint.model=NAME
+  go without: remove {reason} from the settings"""
+
+
+def predictor_file(out: Path) -> Path:
+    """The predictor that a run trains and leaves behind."""
+    return out / PREDICTOR
+
+
+def learned(parts: list[Path], cores: Cores, *, predictor: str, given: str, needed: bool, **_: Any) -> dict[str, Any]:
+    """Train a predictor on the labels of the problems, where none is given and they are enough."""
+    if given:
+        return {"trained": given}
+    most = max(1, MOST // max(1, len(parts)))
+    found = [row for rows in cores.map(partial(rows_of, most), parts) for row in rows]
+    try:
+        learn([row for row, _ in found], [label for _, label in found], spread=cores.map).save(predictor)
+    except PredictorError as error:
+        if needed:
+            raise PredictorError(f"{error} among the problems that are left.{ways_out()}") from None
+        return {"trained": ""}
+    return {"trained": stamp(predictor)}
+
+
+def rows_of(most: int, part: Path) -> list[tuple[np.ndarray, str]]:
+    """Features and labels of at most `most` problems of a part, in a worker process."""
+    found = sorted(labelled(read_records(part)), key=lambda pair: lot(0, pair[0].problem.id))
+    return [(table([features(record)], NAMES)[0], label) for record, label in found[:most]]
+
+
+def scored(record: Record, *, predictor: str, trained: str, endpoint: str, **_: Any) -> Record:
+    if trained:
+        predict(record, predictor=_predictor(predictor, trained))
+    return rubric(record, endpoint=endpoint_for(endpoint))
+
+
+@lru_cache(maxsize=1)
+def _predictor(path: str, stamp: str) -> Predictor:
+    return Predictor.load(path)
+
+
+def measured(
+    parts: list[Path],
+    cores: Cores,
+    *,
+    model: str,
+    attempts: int,
+    problems: int,
+    limit: int,
+    judge: dict[str, Any],
+    file: str,
+    **pace: Any,
+) -> dict[str, Any]:
+    """Measure pass rates of the model on some problems of every difficulty, and fit the curve through them."""
+    from .difficulty.measure import pass_rates, points
+
+    known = sorted((hard, n) for n, (_, hard) in enumerate(chain.from_iterable(cores.map(hardnesses, parts))))
+    wanted = {n for _, n in known[:: max(1, len(known) // problems)][:problems]}
+    some = [record for n, record in enumerate(chain.from_iterable(map(read_records, parts))) if n in wanted]
+    with open_judge({**JudgeConfig(**judge, **pace).options(), "queue": len(some) * attempts}) as sandbox:
+        calibrate(points(some, pass_rates(some, model, attempts, judge=sandbox, limit=limit)), model).save(file)
+    return {}
+
+
+def with_success(record: Record, *, file: str, **_: Any) -> Record:
+    return calibrated(record, calibration=_calibration(file, stamp(file)))
+
+
+@lru_cache(maxsize=1)
+def _calibration(path: str, stamp: str) -> SuccessCurve:
+    return SuccessCurve.load(path)
+
+
+def planned(
+    parts: list[Path], cores: Cores, *, floor: float, target: dict[str, float], size: int, by_success: bool
+) -> dict[str, Any]:
+    pairs = chain.from_iterable(cores.map(hardnesses, parts))
+    bands = BY_SUCCESS if by_success else BY_SCORE
+    return {"plan": plan(pairs, floor=floor, target=target, bands=bands, size=size or None)}
+
+
+def hardnesses(part: Path) -> list[tuple[str, float]]:
+    """The id and the hardness of each problem of a part, in a worker process."""
+    return [(record.problem.id, hardness(record)) for record in read_records(part)]
+
+
+def chosen(record: Record, *, plan: Selection, **_: Any) -> Record:
+    return selected(record, plan=plan)
 
 
 # --- verify

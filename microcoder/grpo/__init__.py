@@ -3,16 +3,16 @@
 | the paper says                                       | here            |
 |------------------------------------------------------|-----------------|
 | A, the advantage within a group                      | `advantages.py` |
+| DAPO's overlong shaping (a baseline)                 | `advantages.py` |
 | conditional truncation mask, rho, U(0, 1)            | `truncation.py` |
-| repeat(o, m)                                         | `repeat.py`     |
-| the ratio's probabilities, at temperature T(D)       | `logprobs.py`   |
+| repeat(o, m)                                         | `truncation.py` |
+| the ratio's probabilities, at temperature T(D)       | `loss.py`       |
 | the clipped objective, eps, eps_high, beta_0 (KL)    | `loss.py`       |
 | output diversity D                                   | `diversity.py`  |
-| D's convergence value                                | `plateau.py`    |
+| D's convergence value                                | `temperature.py`|
 | T(D), the temperature to begin with                  | `temperature.py`|
-| continued diversity decline, low to high temperature | `watch.py`      |
+| continued diversity decline, low to high temperature | `temperature.py`|
 | staged temperature, context extension                | `stages.py`     |
-| DAPO's overlong shaping (a baseline)                 | `shaping.py`    |
 
 Where we differ from the paper; each file says more:
 
@@ -21,33 +21,38 @@ Where we differ from the paper; each file says more:
 2. The paper states the mask's outcome in three ways; `mask_outcome` selects one, equation 2's by default. A mask drops
    the advantage only: the tokens stay in the denominator (`truncation.py`).
 3. Draws are hashes of (seed, step, row), so that resume is exact (`truncation.py`, `mixing.py`).
-4. A repetition may have any period up to m, if asked for, and m shrinks with limits below 4K (`repeat.py`).
+4. A repetition may have any period up to m, if asked for, and m shrinks with limits below 4K (`truncation.py`).
 5. Ratio and clip are per token, and the tokens of an update are averaged, as in DAPO; the mean of sequence means and
    Dr.GRPO's constant divisor can be chosen (`loss.py`).
-6. D, the plateau and T(D) are our definitions, since the paper gives none (`diversity.py`, `plateau.py`,
-   `temperature.py`, `watch.py`).
+6. D, the plateau and T(D) are our definitions, since the paper gives none (`diversity.py`,
+   `temperature.py`).
 """
 
-from .advantages import group_advantages, has_signal
+from .advantages import group_advantages, has_signal, overlong_penalty
 from .diversity import diversity, group_diversity
-from .logprobs import token_entropy, token_logprobs
-from .loss import Loss, Objective, policy_loss
-from .plateau import plateau, steady
-from .repeat import ends_in_repetition, repeat_tokens
-from .shaping import overlong_penalty
+from .loss import Loss, Objective, policy_loss, token_entropy, token_logprobs
 from .stages import Stage, plan, segments, stage_at
-from .temperature import Choice, Probe, choose_temperature, viable
-from .truncation import draws, truncation_mask
-from .watch import Decision, PlateauWatch, WatchState
+from .temperature import (
+    Choice,
+    PlateauWatch,
+    StageRequest,
+    TemperatureProbe,
+    WatchState,
+    choose_temperature,
+    plateau,
+    steady,
+    viable,
+)
+from .truncation import draws, ends_in_repetition, repeat_tokens, truncation_mask
 
 __all__ = [
     "Choice",
-    "Decision",
     "Loss",
     "Objective",
     "PlateauWatch",
-    "Probe",
     "Stage",
+    "StageRequest",
+    "TemperatureProbe",
     "WatchState",
     "choose_temperature",
     "diversity",

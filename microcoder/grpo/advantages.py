@@ -6,6 +6,7 @@ from the paper:
 1. 1e-6 is added to the deviation, and a group whose rewards are all equal gets exactly 0.
 2. A response without a reward (a judge fault) leaves its group: it counts in neither mean nor deviation and gets 0.
 3. `std=False` leaves the division out, as Dr.GRPO does.
+4. DAPO's soft overlong punishment (`overlong_penalty`) is here for the `dapo` preset only: MicroCoder-GRPO masks.
 """
 
 from __future__ import annotations
@@ -68,3 +69,13 @@ def _known(rewards: Tensor, group: int, valid: Tensor | None) -> Tensor:
             "set valid to False there if it has no reward"
         )
     return valid.reshape(-1, group)
+
+
+def overlong_penalty(lengths: Tensor, limit: int, buffer: int) -> Tensor:
+    """(n,) 0 up to limit - buffer tokens, from there in a straight line down to -1 at the limit, -1 beyond."""
+    if not 1 <= buffer <= limit:
+        raise ValueError(
+            f"the buffer is {buffer} tokens and the limit {limit}; the buffer is the last part of the limit: "
+            f"pass 1 to {limit}, such as {max(1, limit // 5)}"
+        )
+    return ((limit - buffer - lengths) / buffer).clamp(-1, 0)

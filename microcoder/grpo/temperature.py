@@ -1,4 +1,4 @@
-"""T(D): the training temperature, chosen by diversity.
+"""T(D): the training temperature, chosen by diversity; the plateau of D; the watch over D during training.
 
 Where we differ from the paper, which gives no rule:
 
@@ -9,19 +9,72 @@ Where we differ from the paper, which gives no rule:
    writes nonsense there, which is diverse, and earns no rewards to learn from.
 4. If there is none, the one of those left that comes nearest to D* from below, which is the most diverse; where
    nothing was solved at any temperature, the lowest. The reason says so.
+
+The plateau is extrapolated. D falls in healthy runs too, fast at first and then slower, so D(t) = P + fall * exp(-t /
+tau) is fitted and P is the plateau. tau is tried on a grid, P and fall follow by linear least squares. The longest tau
+is the length of the series: what is still to come can then be no more than 0.6 of the fall that was fitted, however
+straight the line. The mean of the last third stands in for P where there is no fall to extrapolate: a series of fewer
+than 6 values, one that rises, and one in which the fit explains less than half of the variance (adjusted R2).
+
+The watch asks for a stage at a higher temperature when D is going to settle below D*. A fall of D alone triggers
+nothing. The plateau is that of a window of steps at one temperature, and at most one stage is asked for per cool-down.
+The state is a value: written to JSON and read back, the watch goes on exactly.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from .plateau import plateau, steady
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST = 6
+EXPLAINED = 0.5
+# Where D scatters by 0.01 from step to step, 20 steps tell the plateau to within 0.005 (flat) or 0.02 (still falling).
+TOLERANCE = 0.02
+
+
+def plateau(series: Sequence[float]) -> float:
+    """The value in [0, 1] that the series settles on. NaN (a step without a D) is passed over."""
+    values = np.asarray(series, float)
+    values = values[np.isfinite(values)]  # (n,)
+    if not len(values):
+        raise ValueError("there is no value of D to find a plateau of; D needs at least 2 responses to each problem")
+    level = _decay(values) if len(values) >= FEWEST else None
+    if level is None:
+        level = float(values[-max(1, len(values) // 3) :].mean())
+    return min(max(level, 0.0), 1.0)
+
+
+def steady(series: Sequence[float], target: float) -> bool:
+    """Whether the series settles on the target D* or above, give or take TOLERANCE.
+
+    It may have fallen far: from a high temperature D has far to fall. What fails is a D that settles below D*.
+    """
+    return plateau(series) >= target - TOLERANCE
+
+
+def _decay(values: NDArray[np.float64]) -> float | None:
+    """P of the exponential decay that fits best, or None where there is no decay to be seen."""
+    n = len(values)
+    taus = np.geomspace(1, n - 1, 48)
+    basis = np.exp(-np.arange(n) / taus[:, None])  # (taus, n)
+    centred = basis - basis.mean(1, keepdims=True)
+    offsets = values - values.mean()  # (n,)
+    falls = centred @ offsets / (centred**2).sum(1)  # (taus,)
+    errors = ((offsets - falls[:, None] * centred) ** 2).sum(1)
+    best = int(errors.argmin())
+    left, scatter = errors[best] / (n - 3), offsets @ offsets / (n - 1)  # 3 parameters were fitted, and 1
+    if falls[best] <= 0 or left >= (1 - EXPLAINED) * scatter:
+        return None
+    return float(values.mean() - falls[best] * basis[best].mean())
 
 
 @dataclass(frozen=True)
-class Probe:
+class TemperatureProbe:
     """What was measured at one temperature before training."""
 
     temperature: float
@@ -43,7 +96,7 @@ class Probe:
 VIABLE = 0.5  # of the best accuracy
 
 
-def viable(probes: Sequence[Probe]) -> list[Probe]:
+def viable(probes: Sequence[TemperatureProbe]) -> list[TemperatureProbe]:
     """Those accurate enough to learn at, by temperature; all, where nothing was solved at any."""
     best = max((probe.accuracy for probe in probes), default=0.0)
     return sorted((p for p in probes if p.accuracy >= VIABLE * best), key=lambda p: p.temperature)
@@ -55,7 +108,7 @@ class Choice(NamedTuple):
     reason: str  # a sentence with the numbers, for the log
 
 
-def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
+def choose_temperature(probes: Sequence[TemperatureProbe], target: float) -> Choice:
     """The lowest viable temperature that keeps D above the target D*; failing that, the most diverse viable one."""
     if not probes:
         raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
@@ -82,3 +135,61 @@ def choose_temperature(probes: Sequence[Probe], target: float) -> Choice:
         return Choice(lowest, "nearest", f"{none}, and nothing was solved at any: T = {lowest:g} is the lowest")
     best = max(able, key=lambda p: (p.diversity, -p.temperature))
     return Choice(best.temperature, "nearest", f"{none}; D at T = {best.temperature:g} is the nearest to it")
+
+
+@dataclass(frozen=True)
+class WatchState:
+    """What the watch remembers. `WatchState(**json.loads(json.dumps(asdict(state))))` is the same state again."""
+
+    temperature: float = 0.0  # of the values below; 0 before the first step
+    series: tuple[float, ...] = ()  # D of the last steps at this temperature, at most a window of them
+    asked_at: int | None = None  # the step of the last decision
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "series", tuple(self.series))  # JSON makes it a list
+
+
+class StageRequest(NamedTuple):
+    """A stage that is asked for: `temperature` from the step after `step` on."""
+
+    step: int
+    temperature: float
+    plateau: float
+    target: float
+    reason: str  # a sentence with the numbers, for the log
+
+
+@dataclass(frozen=True)
+class PlateauWatch:
+    target: float  # D*
+    window: int  # steps that the plateau is extrapolated from; 30 are hardly ever misled by noise, 12 now and then
+    cooldown: int  # steps from one decision to the next, at least
+    increment: float  # of the temperature
+    highest: float  # temperature that may be asked for
+
+    def __post_init__(self) -> None:
+        if self.window < FEWEST:
+            raise ValueError(f"the window is {self.window} steps; a plateau needs {FEWEST} or more, such as 30")
+        if not self.increment > 0:
+            raise ValueError(f"the increment is {self.increment}; a stage upwards needs one above 0, such as 0.2")
+
+    def update(
+        self, state: WatchState, step: int, diversity: float, temperature: float
+    ) -> tuple[WatchState, StageRequest | None]:
+        """The state after one more step at `temperature`, and the stage it asks for, if any."""
+        if temperature != state.temperature:  # D jumps with the temperature: what was seen before says nothing now
+            state = replace(state, temperature=temperature, series=())
+        if math.isfinite(diversity):
+            state = replace(state, series=(*state.series, diversity)[-self.window :])
+        cooling = state.asked_at is not None and step - state.asked_at < self.cooldown
+        if len(state.series) < self.window or cooling or temperature >= self.highest:
+            return state, None
+        if steady(state.series, self.target):
+            return state, None
+        level = plateau(state.series)
+        higher = min(round(temperature + self.increment, 6), self.highest)  # 0.1 + 0.2 is meant to be 0.3
+        reason = (
+            f"step {step}: D is {state.series[-1]:.3f} and, from the last {self.window} steps, settles on {level:.3f}, "
+            f"below D* = {self.target:.3f}: temperature {temperature:g} -> {higher:g}"
+        )
+        return replace(state, asked_at=step), StageRequest(step, higher, level, self.target, reason)

@@ -1,10 +1,13 @@
-"""The truncation mask: which responses that were cut off at the length limit lose their advantage.
+"""The truncation mask: which responses that were cut off at the length limit lose their advantage; and repeat(o, m).
 
 Equation 2 of the paper: zero when |o| = L_max and incorrect(o) and not repeat(o, m) and U(0, 1) < rho. Where we differ:
 
 1. Cut off means stopped at the limit without an end token: a response that ends by itself on its last token is whole.
 2. The text says "correct" where the equation says "incorrect", so the outcome is a setting: `mask_outcome`.
 3. U(0, 1) is a hash of (seed, step, row): a resumed, resized or redistributed run draws the same.
+4. repeat(o, m) of the paper looks for one repetition of exactly m = 128 tokens: `literal`. A loop whose length does not
+   divide 128 escapes it; `periodic` finds any loop of up to m tokens, in the same 2m tokens.
+5. The paper's limits are 4K to 8K. For smaller ones m shrinks with the limit, else no response could repeat.
 """
 
 from __future__ import annotations
@@ -74,3 +77,27 @@ def _check(mask: str, rho: float, mask_outcome: str, lengths: list[int]) -> None
             "truncated, outcomes, repeated and rows have {}, {}, {} and {} entries; "
             "pass one of each for every response".format(*lengths)
         )
+
+
+Repetition = Literal["literal", "periodic"]
+
+
+def repeat_tokens(limit: int) -> int:
+    """m for a response limit: 128 from 4096 tokens on, else a 32nd of the limit, but at least 8."""
+    return 128 if limit >= 4096 else max(8, limit // 32)
+
+
+def ends_in_repetition(tokens: Sequence[int], m: int, kind: Repetition = "literal") -> bool:
+    """Whether the last 2m tokens repeat: with period m (`literal`), or with any period from 1 to m (`periodic`)."""
+    if kind not in ("literal", "periodic"):
+        raise ValueError(f"the kind of repetition is {kind!r}; it must be 'literal' or 'periodic'")
+    if m < 1:
+        raise ValueError(f"m is {m}; a repetition needs at least 1 token: pass repeat_tokens(limit)")
+    if len(tokens) < 2 * m:
+        return False
+    tail = np.asarray(tokens[-2 * m :])  # (2m,)
+    if kind == "literal":
+        return bool((tail[m:] == tail[:m]).all())
+    # A loop of p tokens has its last token p before the end too: few periods are left to look at.
+    periods = np.flatnonzero(tail[-2 : -m - 2 : -1] == tail[-1]) + 1
+    return any((tail[p:] == tail[:-p]).all() for p in periods)

@@ -20,7 +20,7 @@ from ..schema import POLICIES, Problem, SchemaError, Solution, Verdict, language
 from .base import JudgeError, Judging, failed, solution_of
 from .boxes import BoxError, Limits, started
 from .examine import Settings
-from .running import Program, Ran
+from .execution import Program, Ran
 from .worker import Request, receive, send
 
 LAYERS = ("auto", "full", "landlock", "rlimits")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..schema import Problem, Solution, Verdict
 from .boxes import Abandoned, Box, BoxError, Limits
 from .examine import Examiner, Settings
-from .running import Program, Ran, run_program
+from .execution import Program, Ran, run_program
 from .sandbox import kernel
 
 _LENGTH = struct.Struct("!Q")

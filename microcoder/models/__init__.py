@@ -6,8 +6,7 @@
 Importing this loads neither torch nor transformers; a download happens in `resolve` only.
 """
 
-from .cache import cache
-from .names import NANO, is_cached, known, resolve
-from .source import KnownModel, ModelError, ModelSource
+from .names import NANO, hub_fault, is_cached, known, resolve
+from .source import KnownModel, ModelError, ModelSource, cache
 
-__all__ = ["NANO", "KnownModel", "ModelError", "ModelSource", "cache", "is_cached", "known", "resolve"]
+__all__ = ["NANO", "KnownModel", "ModelError", "ModelSource", "cache", "hub_fault", "is_cached", "known", "resolve"]

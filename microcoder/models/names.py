@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..schema import nearest
-from . import folders, smollm2
-from .source import KnownModel, ModelError, ModelSource, Progress
+from . import smollm2
+from .source import KnownModel, ModelError, ModelSource, Progress, base_of, find, holds_model, is_adapter, parameters
 
 NANO = Path(__file__).parent / "nano"
 KNOWN = ("nano", "smollm2-135m")
@@ -27,7 +27,7 @@ def resolve(name: str, *, progress: Progress | None = None) -> ModelSource:
 
 def _resolve(name: str, fetch: Fetch) -> ModelSource:
     if name == "nano":
-        if not folders.holds_model(NANO):
+        if not holds_model(NANO):
             raise ModelError(
                 f"the weights of 'nano' are not in {NANO}; in a checkout type `python scripts/train_nano.py`, "
                 "else install the package again or use 'smollm2-135m'"
@@ -50,10 +50,10 @@ def known() -> list[KnownModel]:
     return [
         KnownModel(
             "nano",
-            folders.parameters(NANO),
+            parameters(NANO),
             round(size.stat().st_size / 1e6) if size.is_file() else 0,
             "a tiny Llama trained for the starter problems: learns visibly on two CPU cores in minutes",
-            str(NANO) if folders.holds_model(NANO) else "not made yet: python scripts/train_nano.py",
+            str(NANO) if holds_model(NANO) else "not made yet: python scripts/train_nano.py",
         ),
         KnownModel(
             "smollm2-135m",
@@ -74,11 +74,22 @@ def is_cached(name: str) -> bool:
     return Path(source.path).is_dir() or smollm2.hub_folder(source.path) is not None
 
 
+def hub_fault(name: str) -> str:
+    """Why the hub cannot give this model now; nothing where it can."""
+    try:
+        from huggingface_hub import HfApi
+
+        HfApi().model_info(name, timeout=smollm2.HUB_TIMEOUT_S)
+    except Exception as error:  # offline, blocked, no such model, no access: whatever it is, training would meet it too
+        return f"the hub cannot be used: {str(error).partition(chr(10))[0] or type(error).__name__}"
+    return ""
+
+
 def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
-    found, note = folders.find(folder)
-    if not folders.is_adapter(found):
+    found, note = find(folder)
+    if not is_adapter(found):
         return ModelSource(name, str(found), note=note)
-    base = folders.base_of(found)
+    base = base_of(found)
     try:
         source = _resolve(base, fetch)
     except ModelError as error:

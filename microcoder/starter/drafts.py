@@ -1,6 +1,6 @@
 """A draft: a type-correct sequence of operations with their arguments and wording, but no tests yet.
 
-Drawing one costs microseconds, so text to train a model on is made of drafts; `build.py` turns one into a problem.
+Drawing one costs microseconds, so text to train a model on is made of drafts; `build` turns one into a problem.
 
 The split is by composition, the tuple of the operations' names: a fixed hash sends a fifth of them to `test`, so no
 composition is in both, whatever the seed. A composition of one operation is always in `train`: the test split asks
@@ -32,7 +32,7 @@ _LINES = {"int": "an integer n", "text": "a line of text s", "numbers": "a line 
 _READS = {"int": "int(input())", "text": "input()", "numbers": "[int(x) for x in input().split()]"}
 
 
-class Step(NamedTuple):
+class DraftStep(NamedTuple):
     operation: Operation
     arguments: tuple[int | str, ...]
     says: str
@@ -40,10 +40,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is asked for, and how to do it."""
+    """A task without tests: the kind of problem, and the steps that solve it."""
 
     kind: Literal["function", "stdin"]
-    steps: tuple[Step, ...]
+    steps: tuple[DraftStep, ...]
 
     @property
     def takes(self) -> str:
@@ -71,7 +71,7 @@ class Draft:
         return "\n- ".join([head, *(step.says for step in self.steps)])
 
     def program(self, variants: Sequence[int] = (), comments: Sequence[bool] = ()) -> str:
-        """A complete program. `variants` names the code of each step (0: right), `comments` who gets a comment."""
+        """Write a complete program. `variants`: the code of each step (0: right); `comments`: steps with a comment."""
         lines: list[str] = []
         for n, (operation, arguments, says) in enumerate(self.steps):
             if comments and comments[n]:
@@ -84,7 +84,7 @@ class Draft:
         return "\n".join([f"{source} = {_READS[self.takes]}", *lines, f"print({star}{result})"]) + "\n"
 
     def problem(self, tests: Sequence[Test] = (), solutions: Sequence[dict[str, str]] = ()) -> Problem:
-        """As a Problem; without tests it has all that a prompt needs. The id is a digest of the statement."""
+        """Make a Problem. Without tests it has all that a prompt needs. The id is a digest of the statement."""
         statement, depth = self.statement, len(self.steps)
         return Problem(
             id="starter/" + hashlib.sha256(statement.encode()).hexdigest()[:16],
@@ -105,13 +105,13 @@ class Draft:
 
 
 def split_of(composition: tuple[str, ...]) -> Split:
-    """Where a composition belongs, for ever."""
+    """The split of a composition: a fixed hash of its names, the same for every seed."""
     digest = hashlib.sha256(" ".join(composition).encode()).digest()
     return "test" if len(composition) > 1 and int.from_bytes(digest[:8], "big") % 5 == 0 else "train"
 
 
 def draw(rng: random.Random, depth: int) -> Draft:
-    """A draft of either split. No operation occurs twice in it; the first may be any, each next any that fits."""
+    """Draw a draft of either split. No operation occurs twice; each takes the type that the one before it gives."""
     chosen: list[Operation] = []
     steps = []
     for _ in range(depth):
@@ -119,13 +119,13 @@ def draw(rng: random.Random, depth: int) -> Draft:
         chosen.append(rng.choice([operation for operation in fitting if operation not in chosen]))
         arguments = tuple(rng.choice(PARAMETERS[name]) for name in chosen[-1].parameters)
         says = rng.choice(chosen[-1].says).format(**dict(zip(chosen[-1].parameters, arguments, strict=True)))
-        steps.append(Step(chosen[-1], arguments, says))
+        steps.append(DraftStep(chosen[-1], arguments, says))
     stdin = chosen[0].takes in _READS and rng.random() < STDIN_SHARE
     return Draft("stdin" if stdin else "function", tuple(steps))
 
 
 def drafts(split: Split, rng: random.Random, depth: int) -> Iterator[Draft]:
-    """Drafts of one split and depth, without end."""
+    """Draw drafts of one split and depth, without end."""
     while True:
         draft = draw(rng, depth)
         if split_of(draft.composition) == split:

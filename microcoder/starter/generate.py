@@ -1,19 +1,168 @@
-"""Problems to train and test on, and text to train a small model on beforehand."""
+"""Problems to train and test on, and text to train a small model on beforehand.
+
+From a draft to a problem: tests that notice every slip, or None where the draft asks for nothing worth asking. Programs
+run in this process, as compiled steps, because they are our own. A change is a program with one thing wrong: a step
+with a slip, or a stretch of steps left out. A draft is refused when
+
+- leaving out any stretch that could be left out changes no answer: the steps cancel, or do not matter;
+- fewer than two slips change an answer (a slip that changes none is no mistake here, and is left out);
+- the tests cannot notice every change, or their answers are nearly all the same.
+
+The inputs depend on the statement only, so a statement has the same tests whatever seed it was drawn with.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
+import json
 import random
 from collections.abc import Iterator, Sequence
-from typing import get_args
+from typing import NamedTuple, get_args
 
-from ..schema import Problem
-from .build import build
+from ..schema import ACCEPTED, Problem, Test
 from .drafts import DEPTHS, Draft, Split, drafts
-from .operations import Operation
+from .operations import Operation, Value, inputs
 
+TESTS = 6
+CANDIDATES = 30  # inputs to choose the tests from
+FURTHER = 100  # inputs tried on a slip that no candidate notices, before it counts as no mistake
+ANSWERS = 3  # different answers that the tests must have
+WRONG = 4  # wrong solutions to keep
+LARGEST, LONGEST = 10**9, 40
 PATIENCE = 400  # drafts in a row that give nothing new before a depth counts as exhausted
+
+
+class Change(NamedTuple):
+    """Steps `start` to `end` replaced: by a variant of the one step, or by nothing."""
+
+    start: int
+    end: int
+    variant: int | None
+
+
+class TracedInput(NamedTuple):
+    trace: list[Value]  # the input, and what each step makes of it
+    notices: int  # bit n: change n gives another answer
+
+
+def build(draft: Draft) -> Problem | None:
+    """Make the problem of a draft, with tests and solutions; None where the draft is refused."""
+    rng = random.Random(draft.statement)
+    source = inputs(draft.takes, rng)
+    skips, slips = changes(draft)
+    traces = [t for value in itertools.islice(source, CANDIDATES) if (t := trace(draft, value)) is not None]
+    if not all(any(noticed(draft, t, [skip]) for t in traces) for skip in skips):
+        return None
+    candidates = [TracedInput(t, noticed(draft, t, skips + slips)) for t in traces]
+    missing = [slip for n, slip in enumerate(slips, len(skips)) if not _union(candidates) >> n & 1]
+    for value in itertools.islice(source, FURTHER if missing else 0):
+        found = trace(draft, value)
+        if found is not None and (bits := noticed(draft, found, missing)):
+            candidates.append(TracedInput(found, noticed(draft, found, skips + slips)))
+            missing = [slip for n, slip in enumerate(missing) if not bits >> n & 1]
+            if not missing:
+                break
+    seen = _union(candidates)
+    real = [slip for n, slip in enumerate(slips, len(skips)) if seen >> n & 1]
+    tests = choose(candidates, seen)
+    if len(real) < 2 or len({repr(test.trace[-1]) for test in tests}) < ANSWERS:
+        return None
+    wrong = rng.sample(real, min(WRONG, len(real)))
+    return draft.problem(
+        [_test(draft, test.trace) for test in tests],
+        [_solution(draft), *(_solution(draft, slip) for slip in wrong)],
+    )
+
+
+def changes(draft: Draft) -> tuple[list[Change], list[Change]]:
+    """List the stretches of steps that can be left out without a type error, and the slips of each step."""
+    types = [step.operation.takes for step in draft.steps] + [draft.gives]
+    stretches = itertools.combinations(range(len(types)), 2)
+    skips = [Change(start, end, None) for start, end in stretches if types[start] == types[end]]
+    slips = [
+        Change(n, n + 1, variant)
+        for n, step in enumerate(draft.steps)
+        for variant in range(1, len(step.operation.codes))
+    ]
+    return skips, slips
+
+
+def trace(draft: Draft, value: Value) -> list[Value] | None:
+    """Run the right program: the value after each step, or None if one grows too large."""
+    values = [value]
+    for operation, arguments, _ in draft.steps:
+        value = operation.functions[0](value, *arguments)
+        if not _small(value):
+            return None
+        values.append(value)
+    return values
+
+
+def noticed(draft: Draft, values: list[Value], changes: Sequence[Change]) -> int:
+    """Find the changes that give another answer than the right program, as bits."""
+    # Where text is printed, the spaces in it may be compared loosely, so they must not be all that differs.
+    loosely = draft.kind == "stdin" and draft.gives in ("text", "words")
+    right = values[-1]
+    bits = 0
+    for n, (start, end, variant) in enumerate(changes):
+        value = values[start]
+        if variant is not None:
+            operation, arguments, _ = draft.steps[start]
+            value = operation.functions[variant](value, *arguments)
+        if value != values[end]:
+            for operation, arguments, _ in draft.steps[end:]:
+                value = operation.functions[0](value, *arguments)
+            if value != right and not (loosely and _printed(value).split() == _printed(right).split()):
+                bits |= 1 << n
+    return bits
+
+
+def choose(candidates: Sequence[TracedInput], changes: int) -> list[TracedInput]:
+    """Choose TESTS inputs that together notice all the changes; none if they cannot.
+
+    Room that is left goes to the first one, the empty input, then to answers that are not there yet.
+    """
+    chosen: list[TracedInput] = []
+    while changes and len(chosen) < TESTS:
+        best = max(candidates, key=lambda candidate: (candidate.notices & changes).bit_count())
+        chosen.append(best)
+        changes &= ~best.notices
+    for any_answer in (False, True):
+        for candidate in [*candidates[:1], *reversed(candidates)]:  # drawn inputs before the other edge cases
+            new = any_answer or all(candidate.trace[-1] != other.trace[-1] for other in chosen)
+            if new and len(chosen) < TESTS and candidate not in chosen:
+                chosen.append(candidate)
+    return [] if changes else chosen
+
+
+def _union(candidates: Sequence[TracedInput]) -> int:
+    bits = 0
+    for candidate in candidates:
+        bits |= candidate.notices
+    return bits
+
+
+def _small(value: Value) -> bool:
+    if isinstance(value, int):
+        return abs(value) < LARGEST
+    return len(value) <= LONGEST and (isinstance(value, str) or all(map(_small, value)))
+
+
+def _printed(value: Value) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _test(draft: Draft, values: list[Value]) -> Test:
+    if draft.kind == "stdin":
+        return Test(_printed(values[0]) + "\n", _printed(values[-1]) + "\n")
+    return Test(json.dumps([values[0]]), json.dumps(values[-1]))
+
+
+def _solution(draft: Draft, slip: Change | None = None) -> dict[str, str]:
+    variants = [slip.variant or 0 if slip and slip.start == n else 0 for n in range(len(draft.steps))]
+    return {"code": draft.program(variants), "language": "python", "verdict": "wrong_answer" if slip else ACCEPTED}
 
 
 class StarterError(ValueError):
@@ -21,7 +170,7 @@ class StarterError(ValueError):
 
 
 def problems(split: Split, count: int, seed: int = 0, depths: Sequence[int] = DEPTHS) -> list[Problem]:
-    """`count` different problems: no two have both the same composition and the same arguments.
+    """Generate `count` different problems: no two have both the same composition and the same arguments.
 
     The depths take turns, and one that has no more problems leaves its turns to the others: depth 1 has a few hundred
     and none in `test`. A larger `count` gives the same problems first.
@@ -49,7 +198,7 @@ def problems(split: Split, count: int, seed: int = 0, depths: Sequence[int] = DE
 
 
 def corpus(count: int, seed: int = 0, depths: Sequence[int] = (1, 2, 3)) -> Iterator[tuple[Problem, str]]:
-    """Problems of `train` without tests, each with an answer as a model might write it, mistakes included.
+    """Generate problems of `train` without tests, each with an answer as a model might write it, mistakes included.
 
     `habits` says how often each mistake is made. Three answers in ten have a comment before every step, two have it
     before about half of them, the others have none. Nothing is run, so some of these problems are such as `problems`
@@ -63,7 +212,7 @@ def corpus(count: int, seed: int = 0, depths: Sequence[int] = (1, 2, 3)) -> Iter
 
 @functools.cache
 def habits(operation: Operation) -> tuple[float, ...]:
-    """How often the corpus has each code of an operation: the right one first, then its slips.
+    """Give the share of each code of an operation in the corpus: the right one first, then its slips.
 
     Authors slip now and then everywhere; but a third of the operations most of them misremember, all in the same way.
     So a model of the corpus cannot be right merely by writing what is likeliest: it has to explore and be corrected.
@@ -75,10 +224,8 @@ def habits(operation: Operation) -> tuple[float, ...]:
 
 
 def answer(draft: Draft, rng: random.Random, comments: float = 0.0) -> str:
-    """A fenced program out of habit; each step has a comment with probability `comments`."""
-    variants = [
-        rng.choices(range(len(step.operation.codes)), habits(step.operation))[0] for step in draft.steps
-    ]
+    """Write a fenced program with mistakes by `habits`; each step has a comment with probability `comments`."""
+    variants = [rng.choices(range(len(step.operation.codes)), habits(step.operation))[0] for step in draft.steps]
     return f"```python\n{draft.program(variants, [rng.random() < comments for _ in draft.steps])}```"
 
 
@@ -87,7 +234,7 @@ def _sample(draft: Draft, rng: random.Random) -> tuple[Problem, str]:
 
 
 def _stream(split: Split, depth: int, rng: random.Random) -> Iterator[Problem]:
-    """Different problems of one depth, until no more are found."""
+    """Generate different problems of one depth, until no more are found."""
     tried = set()
     idle = 0
     for draft in drafts(split, rng, depth):

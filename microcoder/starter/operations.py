@@ -1,24 +1,14 @@
-"""The operations: small typed steps, read from `tables/`, one file for each family.
-
-To add an operation, add it to one of those files; nothing else changes:
-
-    [keep_above]
-    type = "numbers -> numbers"                 what it takes and gives: int, text, numbers or words
-    says = ["keep the numbers above {k}", ...]  ways to ask for it
-    code = "xs = [x for x in xs if x > {k}]"    rebinds the variable of its type (VARIABLES)
-    slips = [[">", ">="], [">", "<"]]           mistakes: what stands in the code, and what a careless author writes
-
-A parameter is written `{k}` and drawn from PARAMETERS. Code and slips must work on every value of their type, the empty
-ones included, change no value in place, and take no built-in name for a variable.
-"""
+"""Values to test programs with: a few edge cases for each type, then an endless mixture."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import random
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,10 +24,19 @@ PARAMETERS: dict[str, tuple[int | str, ...]] = {
 _FOLDER = Path(__file__).parent / "tables"
 _PARAMETER = re.compile(r"{(\w+)}")
 Value = Any  # int, str, list[int] or list[str]
+EDGES: dict[str, list[Value]] = {
+    "int": [0, 1, -7, 10, 99],
+    "text": ["", "a", "see  the tree", "Noon", "7 or 42"],
+    "numbers": [[], [5], [-3, -3], [4, 4, 9, 0], [10, 7, -2, 10, 3]],
+    "words": [[], ["a"], ["tin", "tin"], ["Ira", "net", "list", "o"]],
+}
+_BOUNDS = [value for value in PARAMETERS["m"] if isinstance(value, int)]
+_LETTERS = "aabceeiilnnoorsstttux"
+_CHARACTERS = _LETTERS + "AEST   12357"
 
 
 class OperationError(ValueError):
-    """A table that is no operation; the message says which, why, and what to write instead."""
+    """A table that does not describe an operation; the message says which, why, and what to write instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +53,13 @@ class Operation:
     functions: tuple[Callable[..., Value], ...]  # of each code: function(value, *arguments)
 
     def text(self, variant: int, arguments: tuple[int | str, ...]) -> str:
-        """The code with its arguments written in; variant 0 is right."""
+        """Write the arguments into the code; variant 0 is right."""
         return self.codes[variant].format(**dict(zip(self.parameters, map(json.dumps, arguments), strict=True)))
 
 
 @functools.cache
 def operations() -> dict[str, Operation]:
-    """Every operation by name."""
+    """Read every operation, by name."""
     found: dict[str, Operation] = {}
     for path in sorted(_FOLDER.glob("*.toml")):
         for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
@@ -72,12 +71,12 @@ def operations() -> dict[str, Operation]:
 
 @functools.cache
 def taking(type_name: str) -> tuple[Operation, ...]:
-    """The operations that can follow a value of this type."""
+    """List the operations that take a value of this type."""
     return tuple(operation for operation in operations().values() if operation.takes == type_name)
 
 
 def read(name: str, family: str, table: dict[str, Any]) -> Operation:
-    """The operation that a table describes."""
+    """Read the operation that a table describes."""
     where = f"{family}.toml: {name}"
     if set(table) != {"type", "says", "code", "slips"}:
         raise OperationError(f"{where} has {', '.join(table)}; it must have type, says, code and slips")
@@ -101,10 +100,43 @@ def read(name: str, family: str, table: dict[str, Any]) -> Operation:
 
 
 def _function(code: str, takes: str, gives: str, parameters: tuple[str, ...]) -> Callable[..., Value]:
-    """The code compiled once, with its parameters as arguments `arg_k`, so that no name in the code can be theirs."""
+    """Compile the code once. Parameters become arguments named `arg_k`, which no code uses as a variable."""
     body = code.format(**{p: f"arg_{p}" for p in parameters}).replace("\n", "\n    ")
     head = ", ".join([VARIABLES[takes], *(f"arg_{p}" for p in parameters)])
     scope: dict[str, Any] = {}
     exec(f"def step({head}):\n    {body}\n    return {VARIABLES[gives]}", scope)
     step: Callable[..., Value] = scope["step"]
     return step
+
+
+def inputs(type_name: str, rng: random.Random) -> Iterator[Value]:
+    """Give the edge cases of a type, then draw values without end. Numbers are small, lists and texts short."""
+    draw = _DRAWS[type_name]
+    return itertools.chain(EDGES[type_name], (draw(rng) for _ in itertools.repeat(None)))
+
+
+def _number(rng: random.Random) -> int:
+    """Draw a number near 0, and often one of the bounds: a slip such as > for >= shows at the bound only."""
+    reach = rng.choice((0, 12, 12, 60, 60, 999))
+    return rng.randint(-reach, reach) if reach else rng.choice(_BOUNDS)
+
+
+def _text(rng: random.Random) -> str:
+    return "".join(rng.choices(_CHARACTERS, k=rng.randint(1, 12)))
+
+
+def _numbers(rng: random.Random) -> list[int]:
+    reach = rng.choice((9, 12, 30, 60))
+    return [rng.randint(-reach // 2, reach) for _ in range(rng.randint(1, 8))]
+
+
+def _words(rng: random.Random) -> list[str]:
+    return ["".join(rng.choices(_LETTERS, k=rng.randint(1, 6))) for _ in range(rng.randint(1, 5))]
+
+
+_DRAWS: dict[str, Callable[[random.Random], Value]] = {
+    "int": _number,
+    "text": _text,
+    "numbers": _numbers,
+    "words": _words,
+}

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..run.series import Metrics, Series, series, smooth, stages
+from ..runs.series import Metrics, Series, series, smooth, stages
 from ..schema import POLICIES, nearest
 
 METRICS = (  # what a run records that is a number and may be claimed something about
@@ -30,18 +30,22 @@ METRICS = (  # what a run records that is a number and may be claimed something 
     "grad_norm", "temperature", "tokens", "tokens_per_s", "generation_s", "judging_s", "update_s", "other_s", "step_s",
     "accuracy_also", "test_accuracy", "test_accuracy_also", "test_pass_at_k", "test_length", "test_truncated_share",
     "test_diversity",
-    *(f"{policy}_{what}" for policy in POLICIES for what in ("refused", "accepted", "mistaken")),  # by judging.py
+    *(f"{policy}_{what}" for policy in POLICIES for what in ("refused", "accepted", "mistaken")),  # by policies.py
 )  # fmt: skip
 TERM = re.compile(r"\s*([+-]?)\s*(\w+)\s*\(\s*(\w+)\s*\)\s*")
 
 
 def measure(expression: str, metrics: Metrics) -> float:
-    """The value of a sum or difference of statistics for the metrics of one run, in the order of steps."""
-    return sum(sign * FUNCTIONS[function](_lines(metrics, name), name) for sign, function, name in parse(expression))
+    """Evaluate a sum or difference of statistics on the metrics of one run, in the order of steps."""
+    trained = [line for line in metrics if line["step"] > 0]  # step 0 is the evaluation before training
+    return sum(
+        sign * FUNCTIONS[function](metrics if _tested(name) else trained, name)
+        for sign, function, name in parse(expression)
+    )
 
 
 def parse(expression: str) -> list[tuple[int, str, str]]:
-    """The terms of an expression: sign, function, metric. ValueError says what cannot be read."""
+    """Parse an expression into terms (sign, function, metric). ValueError says what cannot be read."""
     terms: list[tuple[int, str, str]] = []
     at = 0
     while at < len(expression) or not terms:
@@ -59,11 +63,6 @@ def parse(expression: str) -> list[tuple[int, str, str]]:
         terms.append((-1 if term[1] == "-" else 1, term[2], term[3]))
         at = term.end()
     return terms
-
-
-def _lines(metrics: Metrics, name: str) -> Metrics:
-    """The steps; of an evaluation's metric with step 0, the evaluation before training."""
-    return metrics if _tested(name) else [line for line in metrics if line["step"] > 0]
 
 
 def _tested(name: str) -> bool:
@@ -110,10 +109,6 @@ def _slope(lines: Metrics, name: str) -> float:
     return float(steps @ values / (steps @ steps))
 
 
-def _growth(lines: Metrics, name: str) -> float:
-    return _slope(lines[: (len(lines) + 1) // 2], name)
-
-
 def _rough(lines: Metrics, name: str) -> float:
     changes = np.diff(_known(series(lines, name)))
     return float(changes.std(ddof=1)) if len(changes) > 1 else float("nan")
@@ -131,6 +126,6 @@ FUNCTIONS: dict[str, Callable[[Metrics, str], float]] = {
     "peak_step": _peak_step,
     "fall": lambda lines, name: _peak(lines, name) - _last(lines, name),
     "slope": _slope,
-    "growth": _growth,
+    "growth": lambda lines, name: _slope(lines[: (len(lines) + 1) // 2], name),
     "rough": _rough,
 }

@@ -2,30 +2,291 @@
 
     title, figure, about               figure: the number of the paper's, if it has one
     shared = [...]                     settings of all arms, after those of the scale (scales.toml)
-    measurements = ["judging"]         what is measured of the finished runs besides (judging.py)
+    measurements = ["judging"]         what is measured of the finished runs besides (policies.py)
     [at.SCALE]                         shared, measurements: instead, at that scale
-    [[arms]]                           see arms.py
-    [[claims]]                         see claims.py
 
-`{varied}` in a setting stands for the starter problems with answers in varied formats (formats.py).
+    [[arms]]                           an arm: the settings of `microcoder train` that make it
+    name, label
+    set = ["grpo.mask=none"]           the one thing that the arm changes
+    stages = [{ at = 0.25, temperature = 1.0 }]   later stages, each at a share of the steps
+    ramp = 1.0                         a temperature to go to by a little each step
+    after = "first"                    it begins with the weights that this arm ended with, under the same seed
+    [arms.at.SCALE]                    label, set, stages, ramp: instead, at that scale
+
+    [[claims]]                         a conclusion of the paper, and the tests that would show it
+    number = 30                        of the paper's insight; a study of your own may count as it likes
+    text = "..."
+    [[claims.tests]]
+    statistic = "last(test_accuracy)"  see measures.py
+    of = "mask-20"                     an arm of the study,
+    against = "none"                   and another one, paired by seed; left out: against 0
+    expect = "more"                    more | less | same
+    by = 0.02                          at least so much more (less); the same within so much. 0.02 is two points
+    [[claims.tests]]
+    statistic = "growth(length_mean)"
+    over = ["none", "mask-10", "all"]  instead of the two: the slope over these arms, in this order
+    expect = "more"
+    by = 0.0
+
+`{varied}` in a setting stands for the starter problems with answers in varied formats (policies.py). What is unknown,
+missing or of another kind is refused with its place and a remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import math
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .arms import Arm, Scale, at_scale, configured, find_scale, read_arm, scales
-from .claims import Claim, read_claims
-from .formats import PLACE
-from .strict import StudyError, among, only, read_toml, tables, text, texts
+from ..config import Config, ConfigError, load, toml_value
+from ..schema import nearest
+from .measures import parse
 
-__all__ = ["Arm", "Scale", "Study", "find_scale", "find_study", "load_study", "scales"]
+EXPECTATIONS = ("more", "less", "same")
+SCALES = Path(__file__).parent / "scales.toml"
+NAME = re.compile(r"[\w-]+")
+TAKEN = {
+    "train.seed": "--seeds says how many there are",
+    "train.name": "runs are named after their arms",
+    "train.folder": "--out names the folder",
+}
 ORDER = ("evaluator", "temperature", "data", "context", "truncation", "batch", "kl_clip", "models", "algorithms")
 FOLDER = Path(__file__).parent / "studies"
 MEASUREMENTS = ("judging",)
+PLACE = "{varied}"  # stands for the problems with varied answers in the settings of a study
+
+
+class StudyError(ValueError):
+    """A study or a claim that cannot be used; the message says where, why, and what would work."""
+
+
+def among(word: str, known: Collection[str], what: str = "there are") -> str:
+    """Suggest the nearest of the known names, or list all of them."""
+    return nearest(word, known) or f"; {what} {', '.join(known) or 'none'}"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StudyError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise StudyError(f"{path} is not TOML: {error}") from None
+
+
+def only(record: Iterable[str], known: Collection[str], where: str) -> None:
+    for key in record:
+        if key not in known:
+            raise StudyError(f"{where}: unknown key {key!r}{among(key, known, 'known are')}")
+
+
+def text(record: dict[str, Any], names: Iterable[str], where: str) -> None:
+    for name in names:
+        if not isinstance(record.get(name), str) or not record[name].strip():
+            found = f"is {record[name]!r}" if name in record else "is missing"
+            raise StudyError(f'{where}: {name} {found}; write it as text: {name} = "..."')
+
+
+def texts(record: dict[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """Read a list of texts; empty where it is left out."""
+    found = record.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise StudyError(f'{where}: {name} is {found!r}; it must be a list of texts: {name} = ["..."]')
+    return tuple(found)
+
+
+def one_of(record: dict[str, Any], name: str, known: Collection[str], where: str) -> None:
+    if record[name] not in known:
+        raise StudyError(f"{where}: {name} is {record[name]!r}{among(record[name], known, 'it must be one of')}")
+
+
+def tables(record: dict[str, Any], name: str, where: str, above: str = "") -> list[dict[str, Any]]:
+    """Read one or more tables; `above` names the list that each of them belongs to."""
+    found = record.get(name)
+    if not isinstance(found, list) or not found or not all(isinstance(table, dict) for table in found):
+        raise StudyError(f"{where}: there is no table of {name}; write [[{above}{name}]] and its keys below it")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTest:
+    """One comparison of arms, and what is expected of it."""
+
+    statistic: str
+    expect: str
+    by: float
+    of: str = ""
+    against: str = ""
+    over: tuple[str, ...] = ()
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        return self.over or tuple(filter(None, (self.of, self.against)))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A conclusion of the paper; it holds if all of its tests do."""
+
+    number: int
+    text: str
+    study: str  # the paper's aspect, where the study is ours
+    tests: tuple[ClaimTest, ...]
+
+
+def read_claims(data: dict[str, Any], study: str, arms: Collection[str], where: str) -> tuple[Claim, ...]:
+    """Read the claims of a study's parsed file, in its order."""
+    claims: list[Claim] = []
+    for place, record in enumerate(tables(data, "claims", where) if "claims" in data else [], 1):
+        claim = _claim(record, study, arms, f"{where}: claim {record.get('number', f'at place {place}')}")
+        if claim.number in [other.number for other in claims]:
+            raise StudyError(f"{where}: claim {claim.number} occurs twice; give each claim a number of its own")
+        claims.append(claim)
+    return tuple(claims)
+
+
+def _claim(record: dict[str, Any], study: str, arms: Collection[str], where: str) -> Claim:
+    only(record, ("number", "text", "tests"), where)
+    number: Any = record.get("number")
+    if type(number) is not int or number < 1:
+        raise StudyError(f"{where}: number is {number!r}; it must be a whole number from 1 on, such as number = 30")
+    text(record, ("text",), where)
+    tests = []
+    for n, each in enumerate(tables(record, "tests", where, "claims."), 1):
+        tests.append(_test(each, f"{where}, test {n}"))
+        for unknown in set(tests[-1].arms) - set(arms):
+            raise StudyError(f"{where}, test {n}: the study has no arm {unknown!r}{among(unknown, arms)}")
+    return Claim(number, record["text"], study, tuple(tests))
+
+
+def _test(record: dict[str, Any], where: str) -> ClaimTest:
+    only(record, [field.name for field in dataclasses.fields(ClaimTest)], where)
+    text(record, ("statistic", "expect", *(name for name in ("of", "against") if name in record)), where)
+    try:
+        parse(record["statistic"])
+    except ValueError as error:
+        raise StudyError(f"{where}: {error}") from None
+    one_of(record, "expect", EXPECTATIONS, where)
+    by: Any = record.get("by")
+    if type(by) not in (int, float) or not 0 <= by < math.inf:
+        raise StudyError(f"{where}: by is {by!r}; it must be a number from 0 on, the size that counts: by = 0.02")
+    if record["expect"] == "same" and by == 0:
+        raise StudyError(f"{where}: by is 0, and nothing is measured as exactly the same; say within how much it is")
+    if ("of" in record) == ("over" in record):
+        found = "both" if "of" in record else "neither"
+        raise StudyError(f'{where}: it has {found} of "of" and "over"; name one arm, or list the arms of a trend')
+    if "over" not in record:
+        if record["of"] == record.get("against"):
+            raise StudyError(f"{where}: {record['of']!r} is compared with itself; name two different arms")
+        return ClaimTest(**{**record, "by": float(by)})
+    if "against" in record:
+        raise StudyError(f'{where}: "against" goes with "of"; a trend is against no change: remove it')
+    over = record["over"]
+    if not isinstance(over, list) or not all(isinstance(arm, str) and arm for arm in over) or len(set(over)) < 2:
+        raise StudyError(f'{where}: over is {over!r}; it must list two or more arms: over = ["none", "all"]')
+    if len(set(over)) < len(over):
+        raise StudyError(f"{where}: over names an arm twice; a trend passes each arm once")
+    return ClaimTest(**{**record, "by": float(by), "over": tuple(over)})
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A size of runs: the settings that the arms of every study share."""
+
+    name: str
+    about: str
+    seeds: int
+    together: int  # runs side by side; 0: one for each core
+    settings: tuple[str, ...]
+    needs: tuple[str, ...]  # settings that it leaves to the command line
+
+
+@dataclass(frozen=True)
+class Arm:
+    name: str
+    label: str
+    settings: tuple[str, ...]
+    after: str = ""
+
+
+def scales() -> dict[str, Scale]:
+    found = {}
+    for name, part in read_toml(SCALES).items():
+        lists = tuple(part["settings"]), tuple(part.get("needs", ()))
+        found[name] = Scale(name, part["about"], part["seeds"], part.get("together", 0), *lists)
+    return found
+
+
+def find_scale(name: str) -> Scale:
+    known = scales()
+    if name not in known:
+        raise StudyError(f"there is no scale {name!r}{among(name, known)}")
+    return known[name]
+
+
+def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where: str) -> Arm:
+    """Read the arm that a table describes; `shared` are the settings that it begins with."""
+    only(record, ("name", "label", "set", "stages", "ramp", "after", "at"), where)
+    here = {**record, **at_scale(record, scale, ("label", "set", "stages", "ramp"), where)}
+    text(here, ["name", *(name for name in ("label", "after") if name in here)], where)
+    if not NAME.fullmatch(here["name"]):
+        raise StudyError(f"{where}: a name has letters, digits, - and _ only, for it becomes part of a folder's")
+    settings = (*shared, *texts(here, "set", where))
+    config = configured(settings, where)
+    stages = [*_stages(here.get("stages", []), config, where), *_ramp(here.get("ramp"), config, where)]
+    if stages:
+        settings = (*settings, f"train.stages={toml_value(stages)}")
+        configured(settings, where)
+    return Arm(here["name"], here.get("label", here["name"]), settings, here.get("after", ""))
+
+
+def at_scale(record: dict[str, Any], scale: Scale, known: Collection[str], where: str) -> dict[str, Any]:
+    """Read the values that a table gives for this scale."""
+    parts: Any = record.get("at", {})
+    if not isinstance(parts, dict) or not all(isinstance(part, dict) for part in parts.values()):
+        raise StudyError(f"{where}: at is {parts!r}; write a table for a scale: [at.nano], [arms.at.nano]")
+    only(parts, scales(), f"{where}: at")
+    for name, part in parts.items():
+        only(part, known, f"{where}: at.{name}")
+    return dict(parts.get(scale.name, {}))
+
+
+def configured(settings: Sequence[str], where: str) -> Config:
+    """Load the configuration of an arm; refuse settings that are not an arm's, and values that cannot be."""
+    for name in (setting.partition("=")[0] for setting in settings):
+        if name in TAKEN:
+            raise StudyError(f"{where}: {name} is not an arm's to set: {TAKEN[name]}; leave it out")
+    try:
+        return load(None, list(settings))
+    except ConfigError as error:
+        raise StudyError(f"{where}: {error}") from None
+
+
+def _stages(stages: Any, config: Config, where: str) -> list[dict[str, Any]]:
+    found = []
+    for stage in stages if isinstance(stages, list) else [stages]:
+        share = stage.get("at") if isinstance(stage, dict) else None
+        if not isinstance(share, float) or not 0 < share < 1:
+            raise StudyError(f"{where}: a stage is {stage!r}; it begins at a share of the steps: {{ at = 0.5, ... }}")
+        rest = {name: value for name, value in stage.items() if name != "at"}
+        found.append({"at_step": max(2, 1 + round(share * config.train.steps)), **rest})
+    return found
+
+
+def _ramp(end: Any, config: Config, where: str) -> list[dict[str, Any]]:
+    """Make a stage for each step but the first: a continuous change of temperature, in small steps."""
+    if end is None:
+        return []
+    start, steps = config.grpo.temperature, config.train.steps
+    if not isinstance(end, int | float) or isinstance(start, str):
+        raise StudyError(f"{where}: a ramp goes from grpo.temperature={start} to {end!r}; give a number for each")
+    each = (end - start) / max(steps - 1, 1)
+    return [{"at_step": step, "temperature": round(start + each * (step - 1), 4)} for step in range(2, steps + 1)]
 
 
 @dataclass(frozen=True)
@@ -41,7 +302,7 @@ class Study:
 
 
 def find_study(name: str) -> Path:
-    """The file of one of the package's studies, or of one's own."""
+    """Find the file of a study: one of the package's by name, or one of your own by path."""
     if name in ORDER:
         return FOLDER / f"{name}.toml"
     if name.endswith(".toml"):
@@ -50,7 +311,7 @@ def find_study(name: str) -> Path:
 
 
 def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Study:
-    """What a file says at a scale. `extra` are settings of all arms, over which what the file itself sets wins."""
+    """Read a study at a scale. `extra`: settings of all arms; what the file itself sets wins over them."""
     path = Path(path)
     data, where = read_toml(path), str(path)
     only(data, ("title", "figure", "about", "shared", "measurements", "at", "arms", "claims"), where)
@@ -68,6 +329,19 @@ def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Stu
     claims = read_claims(data, path.stem, list(arms), where)
     title, about = data.get("title", path.stem), data.get("about", "")
     return Study(path.stem, title, figure, about, tuple(arms.values()), claims, measurements, path)
+
+
+def choose_studies(names: Sequence[str], scale_name: str, extra: Sequence[str] = ()) -> tuple[Scale, list[Study]]:
+    """Read the studies that are named (`all`: the package's own) at a scale. `extra`: settings for all of them."""
+    names = [each for name in names for each in (ORDER if name == "all" else (name,))]
+    if not names:
+        raise StudyError(f"name a study: {', '.join(ORDER)}, all of them by `all`, or a file of your own")
+    scale = find_scale(scale_name)
+    configured(extra, "on the command line")
+    given = {setting.partition("=")[0] for setting in extra}
+    if missing := [need for need in scale.needs if need not in given]:
+        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {missing[0]}=FILE")
+    return scale, [load_study(find_study(name), scale, extra) for name in dict.fromkeys(names)]
 
 
 def _arms(data: dict[str, Any], scale: Scale, shared: Sequence[str], path: str) -> dict[str, Arm]:

@@ -23,20 +23,20 @@ GRACE_S = 15.0  # from the request to stop until a process is killed
 
 
 @dataclass(eq=False)
-class Job:
+class Command:
     name: str
     command: list[str]
     log: Path
 
 
 def side_by_side(
-    jobs: Iterable[Job],
+    jobs: Iterable[Command],
     together: int,
     stop_after: float,
-    ended: Callable[[Job, int, float], Sequence[Job] | None],
-    ready: Callable[[Job], bool] = lambda _: True,
-) -> list[Job]:
-    """Run the jobs in order, `together` at a time; those that are not ready let others go first. As each one ends,
+    ended: Callable[[Command, int, float], Sequence[Command] | None],
+    ready: Callable[[Command], bool] = lambda _: True,
+) -> list[Command]:
+    """Run the commands in order, `together` at a time; one that is not ready lets others go first. As each one ends,
     `ended(job, exit status, seconds)` is called, and what it returns is run after the others.
 
     Returns the jobs that were stopped or never begun. Each has one thread, unless OMP_NUM_THREADS says otherwise: what
@@ -44,7 +44,7 @@ def side_by_side(
     """
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + stop_after
-    waiting, running = list(jobs), dict[Job, tuple[subprocess.Popen[bytes], float]]()
+    waiting, running = list(jobs), dict[Command, tuple[subprocess.Popen[bytes], float]]()
     with _signals():
         try:
             while (waiting or running) and time.monotonic() < deadline:
@@ -65,7 +65,7 @@ def side_by_side(
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """SIGTERM ends us in order, and so does SIGINT, which a shell's `&` would have us and the jobs ignore."""
+    """Stop in order at SIGTERM and SIGINT, which processes that a shell started with `&` would ignore."""
     handlers = {signal.SIGTERM: lambda *_: sys.exit(143), signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
@@ -75,7 +75,7 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _start(job: Job, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(job: Command, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     job.log.parent.mkdir(parents=True, exist_ok=True)
     with open(job.log, "ab") as log:
         return subprocess.Popen(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # dashboard_runs.py
 collect_ignore_glob = [] if os.environ.get("CHROMIUM") else ["test_*.py"]
 MAPS = "sha256-ji27qzEtxXZW"  # the charts' script brings a sheet for maps, which the policy rightly turns away
 
@@ -31,7 +28,7 @@ def serve():
     """`serve(root)` -> (address, what ends it)."""
     import uvicorn
 
-    from microcoder.dashboard import app
+    from microcoder.view import app
 
     ends = []
 

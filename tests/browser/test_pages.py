@@ -6,11 +6,11 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from dashboard_runs import make_bench, make_run, make_study, metrics, step_rows
 from playwright.sync_api import expect
+from view_runs import make_bench, make_run, make_study, metrics, step_rows
 from waiting import until
 
-from microcoder.run import Run, write_rollouts
+from microcoder.runs import Run, write_rollouts
 
 PAGES = {
     "runs": "#/",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from dashboard_runs import HOSTILE, make_bench, make_run
 from playwright.sync_api import expect
+from view_runs import HOSTILE, make_bench, make_run
 from waiting import until
 
-from microcoder.dashboard import export
+from microcoder.view import export
 
 HARMLESS = "document.body.dataset.hacked === undefined && !document.querySelector('main img, main script')"
 

@@ -117,10 +117,9 @@ def test_data_made_on_a_cluster_is_byte_for_byte_what_is_made_here(nodes: Any, s
 
 
 def test_a_fault_on_a_node_is_told_as_one_here(nodes: Any, sources: Path) -> None:
-    asked = ["endpoint.base_url=http://127.0.0.1:9", "endpoint.model=m"]
-    env = {**os.environ, "OPENAI_API_KEY": "none"}
+    asked = ["endpoint.base_url=http://127.0.0.1:9", "endpoint.model=m", 'endpoint.key_env=""']
     words = ["data", "run", "data.toml", *asked, "difficulty.by=endpoint"]
-    said = [done(*words, *more, status=2, cwd=sources / "there", env=env) for more in ((), ("--ray", nodes.address))]
+    said = [done(*words, *more, status=2, cwd=sources / "there") for more in ((), ("--ray", nodes.address))]
     assert "Traceback" not in said[1] and said[0].splitlines()[-1] == said[1].splitlines()[-1]
 
 

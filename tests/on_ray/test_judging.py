@@ -12,8 +12,8 @@ import pytest
 
 from microcoder import Judge, Problem, Solution, Test
 from microcoder.judge import JudgeError
-from microcoder.judges.on_ray import RayJudge
-from microcoder.judges.ray_node import Kept
+from microcoder.judge.remote.ray_judge import RayJudge
+from microcoder.judge.remote.ray_node import Kept
 from microcoder.schema import VERDICTS
 
 SQUARE = Problem("square", tests=[Test(f"{n}\n", f"{n * n}\n") for n in range(3)], time_limit_s=1, memory_mb=256)

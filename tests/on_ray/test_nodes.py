@@ -13,8 +13,8 @@ import pytest
 
 from microcoder import Problem, Solution, Test
 from microcoder.judge import JudgeError
-from microcoder.judges import open_judge, ray_deal
-from microcoder.judges.on_ray import RayJudge
+from microcoder.judge.remote import open_judge, ray_judge
+from microcoder.judge.remote.ray_judge import RayJudge
 
 SQUARE = Problem("square", tests=[Test(f"{n}\n", f"{n * n}\n") for n in range(3)], time_limit_s=10)
 RIGHT = "print(int(input()) ** 2)"
@@ -89,7 +89,7 @@ def test_a_closed_judge_takes_no_more(nodes: Any) -> None:
 
 
 def test_without_any_node_what_waits_is_given_up_with_the_reason(nodes: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(ray_deal, "ALONE_S", 3.0)
+    monkeypatch.setattr(ray_judge, "ALONE_S", 3.0)
     with RayJudge(nodes.address) as judge:
         futures = [judge.submit(SQUARE, code=SLEEPS) for _ in range(3)]
         for node in nodes.nodes:

@@ -17,7 +17,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("verl") else ["test_*.py"]
 if not collect_ignore_glob:
     from verl_runs import settings
 
-    from microcoder.engines.verl.session import environment
+    from microcoder.training.verl.session import environment
 
     os.environ.update(environment(settings()))  # before anything imports verl
     os.environ["PYTHONPATH"] = os.pathsep.join(HERE)  # Ray's workers need spying.py

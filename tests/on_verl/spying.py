@@ -6,8 +6,8 @@ import ray
 from torch.distributed.tensor import DTensor
 from verl.single_controller.base.decorator import Dispatch, register
 
-from microcoder.engines.on_verl import StageTrainer
-from microcoder.engines.verl.worker import TrainingProcess
+from microcoder.training.verl.trainer import VerlStageTrainer
+from microcoder.training.verl.worker import TrainingProcess
 
 
 def whole(tensor):
@@ -34,7 +34,7 @@ class Spy(TrainingProcess):
         return self.updates
 
 
-class SpiedTrainer(StageTrainer):
+class SpiedTrainer(VerlStageTrainer):
     def _init_resource_pool_mgr(self):
         super()._init_resource_pool_mgr()
         self.role_worker_mapping = dict.fromkeys(self.role_worker_mapping, ray.remote(Spy))

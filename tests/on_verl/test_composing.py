@@ -7,8 +7,8 @@ from omegaconf.errors import OmegaConfBaseException
 from verl_runs import CPU, settings, theirs
 
 from microcoder.config import PRESETS, load
-from microcoder.configs import shipped
-from microcoder.engines.verl.stages import composed
+from microcoder.config.layers import shipped
+from microcoder.training.verl.trainer import composed
 
 
 @pytest.mark.parametrize("where", [CPU, ("run.engine=verl", "cluster.gpus_per_node=8")], ids=["cpu", "gpus"])

@@ -26,8 +26,8 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopO
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl_runs import settings, spied
 
-from microcoder.engines.names import metrics_of
 from microcoder.grpo import Stage, diversity
+from microcoder.training.verl.settings import metrics_of
 
 GROUPS = 4
 

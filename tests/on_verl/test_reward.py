@@ -13,11 +13,11 @@ from verl import DataProto
 from verl.experimental.reward_loop.reward_manager import get_reward_manager_cls
 from verl_runs import settings
 
-from microcoder.engines.verl.settings import NAME
 from microcoder.files import write_problems
 from microcoder.models import resolve
-from microcoder.models.loading import load_tokenizer
+from microcoder.models.weights import load_tokenizer
 from microcoder.schema import Problem, Test, Verdict
+from microcoder.training.verl.settings import NAME
 
 TOKENIZER = load_tokenizer(resolve("nano"))
 DOUBLE = Problem("double", kind="stdin", tests=[Test("2\n", "4\n"), Test("5\n", "10\n")])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from service_process import served
+from serve_process import served
 from verl.utils.reward_score import sandbox_fusion
 
 TESTS = {"inputs": ["1\n", "2\n", "3\n"], "outputs": ["2\n", "3\n", "4\n"]}

@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 import ray
-from engine_runs import same, timeless, weights
+from train_runs import same, timeless, weights
 from verl_runs import settings, trained
 
-from microcoder.engines.verl.session import check, environment
 from microcoder.models import resolve
-from microcoder.run import checkpoints, read_info, read_rollouts
+from microcoder.runs import checkpoints, read_info, read_rollouts
+from microcoder.training.verl.session import check, environment
 
 CHANGES = (
     "data.test=starter",

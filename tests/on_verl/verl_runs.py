@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from engine_runs import TINY
+from train_runs import TINY
 
 from microcoder.config import load, to_toml
-from microcoder.engines.batches import batches
-from microcoder.engines.planning import stages_of
-from microcoder.engines.ranks import Silent
-from microcoder.engines.verl.files import write_files
-from microcoder.engines.verl.session import session, train
-from microcoder.engines.verl.settings import compiled
 from microcoder.models import resolve
-from microcoder.run import Run, read_metrics
+from microcoder.runs import Run, read_metrics
+from microcoder.training.plan import batches, stages_of
+from microcoder.training.ranks import Silent
+from microcoder.training.verl.session import session, train, write_files
+from microcoder.training.verl.settings import compiled
 
 CPU = ("run.engine=verl", "cluster.gpus_per_node=0")
 
@@ -34,7 +32,7 @@ def trained(path, *more):
 
 def theirs(config):
     """What verl is given for the first stage."""
-    from microcoder.engines.verl.stages import composed
+    from microcoder.training.verl.trainer import composed
 
     counts = batches(config, config.cluster.processes)
     return composed(compiled(config, stages_of(config)[0], counts, resolve("nano").path, Path("/runs/a")))
@@ -45,15 +43,15 @@ def spied(path, config, stage, problems, prompts, ends):
     """A trainer whose processes are up, and note the weights before and the gradients of each update."""
     from spying import SpiedTrainer
 
-    from microcoder.engines.on_verl import Setup
-    from microcoder.engines.verl.stages import composed
+    from microcoder.training.verl.trainer import VerlSetup, composed
 
     counts = batches(config, config.cluster.processes)
     with Run.create(path, to_toml(config), {}) as run:
         write_files(path / "data", (problems, prompts), range(len(problems)), ([], []), 0)
         theirs = composed(compiled(config, stage, counts, resolve("nano").path, path))
         with session(config, theirs):
-            setup = Setup(config, run, counts, Silent(), {problem.id: problem for problem in problems}, 0, ends)
+            known = {problem.id: problem for problem in problems}
+            setup = VerlSetup(config, run, counts, Silent(), known, 0, ends, str)
             trainer = SpiedTrainer(theirs, setup, stage, 1)
             trainer.init()
             trainer.global_steps = 1

@@ -1,4 +1,4 @@
-"""calibrate: pass rates of a model turn difficulty scores into its chance of success.
+"""Calibrate: turn difficulty scores into a model's chance of success, by its pass rates.
 
 The chance never rises with the score: isotonic regression, by pooling adjacent violators. Between the pooled blocks it
 is interpolated, so a boundary ("success falls to 0.8 here") is one score. Its interval is a bootstrap over problems.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...run.disk import write_whole
+from ...runs.disk import write_whole
 from ..record import DataError, Dropped, Record
 
 EASY, HARD = 0.8, 0.4  # success from which a problem is easy, below which it is hard
@@ -26,6 +26,8 @@ class CalibrationError(DataError):
 
 @dataclass(frozen=True)
 class Boundary:
+    """The score at which success falls to a value, with its interval."""
+
     success: float
     score: float  # where success falls to it; 0: nothing is that easy, 1: nothing is that hard
     low: float  # 95%
@@ -33,7 +35,9 @@ class Boundary:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class SuccessCurve:
+    """A model's chance of success by score."""
+
     model: str
     scores: tuple[float, ...]  # rising
     chances: tuple[float, ...]  # of success at these scores, falling
@@ -48,7 +52,7 @@ class Calibration:
         write_whole(Path(path), json.dumps(asdict(self), indent=1).encode() + b"\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> Calibration:
+    def load(cls, path: str | Path) -> SuccessCurve:
         try:
             data = json.loads(Path(path).read_bytes())
             scores, chances = tuple(map(float, data["scores"])), tuple(map(float, data["chances"]))
@@ -59,7 +63,7 @@ class Calibration:
         except OSError as error:
             raise CalibrationError(f"cannot read the calibration {path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise CalibrationError(f"{path} is no calibration that can be used ({error}); make it again") from None
+            raise CalibrationError(f"{path} is not a usable calibration ({error}); make it again") from None
 
 
 def calibrate(
@@ -69,8 +73,8 @@ def calibrate(
     successes: Sequence[float] = (EASY, HARD),
     resamples: int = 1000,
     seed: int = 0,
-) -> Calibration:
-    """`successes`: where boundaries are wanted. Problems without an attempt say nothing and are left out."""
+) -> SuccessCurve:
+    """Fit the curve. `successes`: where boundaries are wanted. Problems without an attempt are left out."""
     data = np.array([point for point in points if point[2] > 0], dtype=np.float64).reshape(-1, 3)
     if len(data) < 2:
         raise CalibrationError(f"{len(data)} problems with attempts are too few to calibrate on; take 100 or more")
@@ -85,7 +89,7 @@ def calibrate(
         low, high = np.quantile(found, [0.025, 0.975]) if found else (0.0, 1.0)
         boundaries.append(Boundary(success, crossing(scores, chances, success), float(low), float(high)))
     numbers = len(data), int(data[:, 2].sum())
-    return Calibration(model, tuple(scores.tolist()), tuple(chances.tolist()), tuple(boundaries), *numbers)
+    return SuccessCurve(model, tuple(scores.tolist()), tuple(chances.tolist()), tuple(boundaries), *numbers)
 
 
 def falling(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -106,8 +110,8 @@ def crossing(scores: np.ndarray, chances: np.ndarray, success: float) -> float:
     return float(np.interp(success, chances[::-1], scores[::-1], left=1.0, right=0.0))
 
 
-def calibrated(record: Record, *, calibration: Calibration) -> Record:
-    """The step: notes["success"], the model's chance at a problem of this difficulty."""
+def calibrated(record: Record, *, calibration: SuccessCurve) -> Record:
+    """Note as "success" the model's chance at a problem of this difficulty."""
     score = record.notes.get("difficulty")
     if not isinstance(score, (int, float)):
         raise Dropped("unscored", "it has no difficulty to calibrate; predict comes first")

@@ -18,6 +18,8 @@ TOGETHER = 64  # problems sampled at a time
 
 
 class PassRate(NamedTuple):
+    """A model's successes at one problem."""
+
     id: str
     successes: int
     attempts: int  # fewer than asked for where the judge was at fault; 0 for what cannot be judged or is too long
@@ -35,12 +37,12 @@ def pass_rates(
     batch: int = 512,
     note: Callable[[str], None] | None = None,
 ) -> Iterator[PassRate]:
-    """In the order of the records. `limit` is in tokens, and less where the model's window is too small for it; `judge`
-    belongs to the caller."""
+    """Sample and judge attempts; yield pass rates in the order of the records. `limit` is in tokens, and less where the
+    model's window is too small for it; `judge` belongs to the caller."""
     import torch
 
-    from ...models.loading import end_tokens, load, load_tokenizer
-    from ...rollout import Sampling, encode, sampler_for
+    from ...models.weights import end_tokens, load, load_tokenizer
+    from ...sampling import Sampling, encode, sampler_for
 
     source = resolve(model_name, progress=note)
     device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
@@ -70,7 +72,7 @@ def pass_rates(
 
 
 def points(records: Iterable[Record], rates: Iterable[PassRate]) -> Iterator[Point]:
-    """What `calibrate` takes: each record's difficulty with its pass rate, which must be in the same order."""
+    """Yield each record's difficulty with its pass rate, for `calibrate`; both must be in the same order."""
     for record, rate in zip(records, rates, strict=True):
         yield float(record.notes["difficulty"]), rate.successes, rate.attempts
 

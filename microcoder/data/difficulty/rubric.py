@@ -1,6 +1,6 @@
-"""predict through an endpoint: a language model scores five weighted dimensions, several times.
+"""Predict difficulty through an endpoint: a language model scores five weighted dimensions, several times.
 
-1. The dimensions and weights are ours, as the paper names neither; docs/difficulty.md has the reasons.
+1. The dimensions and weights are ours, as the paper names neither; docs/explanation/difficulty.md has the reasons.
 2. Each try names the dimensions in another order, so that none is always the first or the last.
 
 An answer must be one JSON object with a whole number from 0 to 10 for each dimension; any other is asked for again.
@@ -13,10 +13,9 @@ import contextlib
 import json
 from collections.abc import Mapping
 from statistics import fmean, pstdev
-from typing import Protocol
 
 from ...schema import Problem
-from ..endpoint import NoAnswer
+from ..endpoint import Asks, NoAnswer
 from ..record import Record
 
 TOP = 10
@@ -52,22 +51,16 @@ WEIGHTS = {name: weight for name, (weight, _, _) in DIMENSIONS.items()}
 LONGEST = 20_000  # characters of a problem that are shown
 
 
-class Endpoint(Protocol):
-    """`microcoder.data.endpoint.Endpoint`, or anything that answers. `key` tells equal questions apart in a cache."""
-
-    def ask(self, messages: list[dict[str, str]], *, key: str = "", temperature: float = 0.0) -> str: ...
-
-
 def rubric(
     record: Record,
     *,
-    endpoint: Endpoint | None = None,
+    endpoint: Asks | None = None,
     tries: int = 3,
     retries: int = 2,
     temperature: float = 0.7,
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Record:
-    """The step: notes["rubric"] in [0, 1], its spread over the tries, each dimension; and notes["difficulty"].
+    """Note the rubric's score in [0, 1], its spread over the tries and each dimension; and the difficulty.
 
     Without an endpoint nothing happens. If no try gives an answer that can be used, the predictor's score stands.
     """
@@ -89,13 +82,13 @@ def rubric(
 
 
 def weighted(answer: Mapping[str, int], weights: Mapping[str, float] = WEIGHTS) -> float:
-    """0 to 1."""
+    """The weighted mean of the dimensions, from 0 to 1."""
     total = sum(weights[name] for name in DIMENSIONS)
     return sum(weights[name] * answer[name] for name in DIMENSIONS) / (TOP * total)
 
 
 def question(problem: Problem, number: int) -> list[dict[str, str]]:
-    """The conversation of one try; the order of the dimensions turns with its number."""
+    """The conversation of one try; its number turns the order of the dimensions."""
     names = list(DIMENSIONS)
     names = names[number % len(names) :] + names[: number % len(names)]
     lines = [f"- {name}: {DIMENSIONS[name][1]}. {DIMENSIONS[name][2]}." for name in names]
@@ -111,7 +104,7 @@ def question(problem: Problem, number: int) -> list[dict[str, str]]:
 
 
 def parse(text: str) -> dict[str, int] | None:
-    """The answer if it is exactly what was asked for; a fence around it is forgiven."""
+    """Read an answer that is exactly what was asked for, with or without a fence; None for any other."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         text = text[3:-3].removeprefix("json").strip()
@@ -125,9 +118,7 @@ def parse(text: str) -> dict[str, int] | None:
     return answer if good else None
 
 
-def _attempt(
-    problem: Problem, endpoint: Endpoint, number: int, retries: int, temperature: float
-) -> dict[str, int] | None:
+def _attempt(problem: Problem, endpoint: Asks, number: int, retries: int, temperature: float) -> dict[str, int] | None:
     messages = question(problem, number)
     for again in range(retries + 1):
         with contextlib.suppress(NoAnswer):

@@ -1,4 +1,4 @@
-"""select: a floor drops what is too easy, a target distribution what there is too much of.
+"""Select by difficulty: a floor drops what is too easy, a target distribution what there is too much of.
 
 Everything is in terms of hardness, 0 to 1: 1 - success where a model was measured (`calibrate`), else the score itself.
 Two passes: the first (`plan`) sees each problem's id and hardness and keeps a hash of it; the second (`selected`)
@@ -39,7 +39,9 @@ BY_SUCCESS = Bands(edges=(0.2, 0.6))  # success above 0.8 is easy, of 0.4 and le
 
 
 @dataclass(frozen=True)
-class Plan:
+class Selection:
+    """What stays: by a floor, and by a limit on a hash of the id for each band."""
+
     bands: Bands
     floor: float  # what is less hard is dropped
     limits: dict[str, int]  # by band: hashes below this stay
@@ -49,7 +51,7 @@ class Plan:
     after: dict[str, int]  # of these, kept
 
     def refuse(self, ident: str, hardness: float) -> Dropped | None:
-        """Why this problem does not stay, or None."""
+        """The reason why this problem does not stay, or None."""
         if hardness < self.floor:
             return Dropped("too_easy", f"hardness {hardness:.2f} < {self.floor:g}")
         band = self.bands.of(hardness)
@@ -78,8 +80,8 @@ def plan(
     bands: Bands = BY_SCORE,
     size: int | None = None,
     seed: int = 0,
-) -> Plan:
-    """From (id, hardness) of all problems. `target`: shares by band; those it leaves out divide the rest as they come.
+) -> Selection:
+    """Plan from (id, hardness) of all problems. `target`: shares by band; bands it leaves out divide the rest.
 
     As many problems stay as the target allows, and at most `size`.
     """
@@ -96,11 +98,11 @@ def plan(
     for band, found in hashes.items():
         found.sort()
         limits[band] = found[after[band]] if after[band] < len(found) else 1 << 64
-    return Plan(bands, floor, limits, seed, before, floored, after)
+    return Selection(bands, floor, limits, seed, before, floored, after)
 
 
 def select(pairs: Iterable[tuple[str, float]], **options: Any) -> list[bool]:
-    """Which of them stay, all at once; the options are those of `plan`."""
+    """Whether each stays, all at once; the options are those of `plan`."""
     pairs = list(pairs)
     made = plan(pairs, **options)
     return [made.refuse(*pair) is None for pair in pairs]
@@ -116,7 +118,7 @@ def known_hardness(record: Record) -> float | None:
 
 
 def hardness(record: Record) -> float:
-    """The same; Dropped("unscored") where there is none."""
+    """`known_hardness`, or raise Dropped("unscored")."""
     known = known_hardness(record)
     if known is None:
         raise Dropped("unscored", "it has neither a difficulty nor a success rate; predict comes first")
@@ -128,8 +130,8 @@ def band_of(record: Record) -> str:
     return (BY_SUCCESS if "success" in record.notes else BY_SCORE).of(hardness(record))
 
 
-def selected(record: Record, *, plan: Plan) -> Record:
-    """The step."""
+def selected(record: Record, *, plan: Selection) -> Record:
+    """Return the record, or raise Dropped if it does not stay."""
     refused = plan.refuse(record.problem.id, hardness(record))
     if refused is None:
         return record
@@ -173,6 +175,6 @@ def _numbers(counts: Mapping[str, int], shares: Mapping[str, float], size: int |
 
 
 def lot(seed: int, ident: str) -> int:
-    """64 bits to draw by: of a problem's id alone, so neither order nor parts matter."""
+    """64 bits to draw by: a hash of seed and id alone, so neither order nor parts matter."""
     digest = hashlib.blake2b(f"{seed} {ident}".encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")

@@ -26,13 +26,13 @@ from ...schema import Problem
 from ..process import process
 from ..record import Dropped, Record
 from .duplicates import Index, signature
-from .sketch import Array, grams
-from .text import words
+from .forms import words
+from .signature import Array, grams
 
 LENGTH = 16
 
 
-class Match(NamedTuple):
+class Overlap(NamedTuple):
     id: str
     overlap: float  # of 16-grams, or the similarity of what they match by
     by: str  # "16-grams", "exact", "text", "tests" or "solution"
@@ -73,11 +73,11 @@ class EvaluationSet:
         sizes = np.bincount(owners, minlength=len(every))
         return cls(flat[order], owners[order], sizes, boilerplate, index)
 
-    def match(self, record: Record, overlap: float = 0.22) -> Match | None:
+    def match(self, record: Record, overlap: float = 0.22) -> Overlap | None:
         """The evaluation problem that it overlaps with the most, if that is enough; else its twin among them."""
         return self._overlapping(record.problem, overlap) or self._twin(record)
 
-    def _overlapping(self, problem: Problem, least: float) -> Match | None:
+    def _overlapping(self, problem: Problem, least: float) -> Overlap | None:
         own = _grams(problem)
         own = own[~np.isin(own, self._common)]
         first, last = (np.searchsorted(self._grams, own, side) for side in ("left", "right"))
@@ -90,11 +90,11 @@ class EvaluationSet:
         best = int(share.argmax())
         if share[best] < least:
             return None
-        return Match(self._index.ids[owners[best]], round(float(share[best]), 3), "16-grams")
+        return Overlap(self._index.ids[owners[best]], round(float(share[best]), 3), "16-grams")
 
-    def _twin(self, record: Record) -> Match | None:
+    def _twin(self, record: Record) -> Overlap | None:
         twin = self._index.match(signature(record))
-        return Match(*twin) if twin else None
+        return Overlap(*twin) if twin else None
 
 
 def contamination(record: Record, *, evaluation: EvaluationSet, overlap: float = 0.22) -> Record:
@@ -111,7 +111,7 @@ def _looked_at(problem: Problem) -> tuple[str, bytes, Array]:
 
 
 def _processed(problem: Problem) -> Problem:
-    """As it would be in a training set; as it is, where it would not be in one."""
+    """The problem as `process` would leave it; unchanged where it would be dropped."""
     try:
         return process(Record(problem).copy()).problem
     except Dropped:

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 
 from ..record import Dropped, Record
-from .text import statement, words
+from .forms import statement, words
 
 # signal: (fine from here on, useless from here on). None of 3,601 statements of five public data sets is useless by
 # these; two of them are placeholders.
@@ -54,7 +54,10 @@ def quality(record: Record, *, least: float = 0.0) -> Record:
     if len(text) < 1000 and (found := _PLACEHOLDER.search(text)):
         raise Dropped("low_quality", f"a placeholder: {found[0]!r}")
     values = signals(text, english=record.problem.language in ("", "en"))
-    scores = {name: _score(value, *LIMITS[name]) for name, value in values.items()}
+    scores = {}
+    for name, value in values.items():
+        fine, useless = LIMITS[name]
+        scores[name] = min(1.0, max(0.0, (value - useless) / (fine - useless)))
     worst = min(scores, key=lambda name: scores[name])
     record.notes["quality"] = round(scores[worst], 3)
     if scores[worst] <= least:
@@ -63,7 +66,7 @@ def quality(record: Record, *, least: float = 0.0) -> Record:
 
 
 def signals(text: str, english: bool = True) -> dict[str, float]:
-    """What is measured, by name."""
+    """Measure a text: signals by name."""
     lines = [(line.strip(), words(line)) for line in _TAG.sub(" ", text).splitlines()]
     prose = [(line, found) for line, found in lines if sum(map(_wordlike, found)) >= 3]
     found = [word for _, line in prose for word in line]
@@ -97,21 +100,17 @@ def signals(text: str, english: bool = True) -> dict[str, float]:
     return values
 
 
-def _score(value: float, fine: float, useless: float) -> float:
-    return min(1.0, max(0.0, (value - useless) / (fine - useless)))
-
-
 def _wordlike(word: str) -> bool:
     return word.isalpha() and (len(word) > 1 or not word.isascii())
 
 
 def _most_frequent(phrases: list[tuple[str, ...]]) -> int:
-    """How often the phrase comes that comes most; "0 0 0 0 0" may as often as it likes."""
+    """The count of the most frequent phrase of words; phrases of numbers do not count."""
     return max((count for phrase, count in Counter(phrases).items() if sum(map(_wordlike, phrase)) >= 4), default=0)
 
 
 def _mathematics(character: str) -> bool:
-    """Dashes and quotes, arrows, operators, box drawing, spaces of no width (LeetCode's texts are full of them)."""
+    """Whether it is a dash, quote, arrow, operator, box drawing or space of no width (LeetCode has many of these)."""
     return "\u2010" <= character <= "\u2bff" or character in "\u200b\u200c\u200d\ufeff\u00d7\u00b7\u00b0\u00b1\u2800"
 
 

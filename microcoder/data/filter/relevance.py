@@ -3,8 +3,9 @@
 Precision first: a pattern asks for the request itself ("write an SQL query"), not for its subject (a problem about
 parsing HTML is a problem), and the ones for questions in words hold only where no program is asked for.
 
-A problem with more than one right answer ("print any of them") is kept: notes["many_answers"] says that its tests
-accept only one of them, unless it has a checker, or order is all that is free and its comparison is unordered.
+A problem with more than one right answer ("print any of them") is kept, with the tag `many_answers`: its tests accept
+only one of them, so that training can refuse it. A checker takes the tag away, and so does an unordered comparison
+where order is all that is free.
 
 Reasons: `irrelevant` (what it is, and the words that say so), `malformed` (the statement is no text).
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 
 from ..record import Dropped, Record
-from .text import statement
+from .forms import statement
 
 _MAKE = r"\b(?:write|create|build|develop|make|design|implement|give|provide)\b"
 _NEAR = r"[^.\n]{0,60}?"
@@ -26,7 +27,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 class Asked:
-    """A request, as a pattern with words (w|w|w) of which every match holds one: to look for words is far faster."""
+    """A request as a pattern, with words (w|w|w) of which every match holds one: a search for words is far faster."""
 
     def __init__(self, words: str, pattern: str) -> None:
         self.words, self.pattern = words.split("|"), _pattern(pattern)
@@ -109,12 +110,24 @@ _CHOICE = _pattern(
     r"\bwhich (?:one )?of the following\b|\b(?:choose|select|pick) the (?:correct|best|right|most)\b"
     r"|\bcorrect (?:answer|option|choice) is\b"
 )
+MANY_ANSWERS = "many_answers"  # the tag
+_SAY = r"\b(?:print|output|return|report|find|give)(?:s|ing)?\b"
+_SEVERAL = r"\b(?:multiple|several|many|more than one|not unique)\b"
+_KINDS = r"(?:\w+ )?(?:answers?|solutions?|permutations?|arrays?|strings?|sequences?)\b"
 _ANY = _pattern(
-    r"\b(?:print|output|return|report|give|find)s? any (?:one )?(?:of (?:them|these|the)|valid|such|possible|correct)\b"
-    r"|\b(?:multiple|several|many|more than one)\b[^.\n]{0,60}?\b(?:print|output|return|report|find|give)s?\b"
-    r"[^.\n]{0,30}?\bany\b"
-    r"|\bany (?:of them|(?:valid|correct|possible) answer)\b[^.\n]{0,40}?\b(?:accepted|allowed|correct|fine)\b"
+    r"\b(?:print|output|return|report)(?:s|ing)? any\b"
+    r"(?! (?:order|case|register|way|other|further|more|extra|additional|spaces?|leading|trailing|number|letter)\b)"
+    rf"|{_SAY} any (?:one )?(?:of (?:them|these|the)|valid|such|possible|correct|suitable)\b|\bany suitable\b"
+    r"|\bfind any [^.\n]{1,80}?,? or (?:report|print|output|say|determine|return)\b"
+    rf"|{_SEVERAL}[^.\n]{{0,120}}?{_SAY}[^.\n]{{0,30}}?\b(?:any|arbitrary)\b(?! (?:order|case|register|way)\b)"
+    rf"|{_SEVERAL}[^.\n]{{0,120}}?{_SAY} (?:just |only )?one of (?:them|these)\b"
+    rf"|{_SEVERAL} {_KINDS}[^.\n]{{0,60}}?\byou (?:can|may) (?:pick|choose) any\b"
+    r"|\b(?:print|output|return)s?\b[^.\n]{0,30}?\bcontaining any\b"
+    r"|\bany (?:(?:one )?of (?:them|these)|(?:valid|correct|possible) (?:answer|solution))\b"
+    r"[^.\n]{0,40}?\b(?:accepted|allowed|correct|fine)\b"
+    r"|\bany (?:answer|solution)\b(?![^.\n]{0,60}\b(?:error|within|precision|differ))[^.\n]{0,80}?\baccepted\b"
 )
+_DENIED = re.compile(r"(?:\bnot|n't|\bnever|\bwithout)\s$", re.I)  # "do not print any debug information"
 _ORDER = _pattern(r"\b(?:print|output|return)(?:s|ed)?\b[^.\n]{0,60}?\bin (?:any|arbitrary) order\b")
 
 
@@ -132,10 +145,18 @@ def relevance(record: Record) -> Record:
         for what, pattern in WORDS.items():
             if found := pattern.search(text):
                 raise Dropped("irrelevant", f"{what}: {_shown(found)}")
+    return _mark_many_answers(record, text, lower)
+
+
+def _mark_many_answers(record: Record, text: str, lower: str) -> Record:
+    """Set the tag `many_answers`, or take it away."""
+    problem = record.problem
     checked, unordered = (bool(getattr(problem.compare, name, None)) for name in ("checker", "unordered"))
-    free = ("any" in lower and _ANY.search(text)) or (" order" in lower and not unordered and _ORDER.search(text))
-    if free and not checked:
-        record.notes["many_answers"] = True
+    places = (found.start() for found in _ANY.finditer(text)) if "any" in lower or "one of" in lower else ()
+    free = any(not _DENIED.search(text[max(0, at - 8) : at]) for at in places)
+    free = free or bool(" order" in lower and not unordered and _ORDER.search(text))
+    others = [tag for tag in problem.tags if tag != MANY_ANSWERS]
+    problem.tags = [*others, MANY_ANSWERS] if free and not checked else others
     return record
 
 

@@ -2,23 +2,147 @@
 
 Three sketches, because a duplicate seldom keeps only one of the three: a text is reworded or translated, a program
 is rewritten, tests are drawn anew. Beside them stands what sketches cannot say: how much there was of each, and the
-words and literals in which a text that is otherwise the same would differ (see `twins`).
+words and literals in which a text that is otherwise the same would differ (`duplicates.twins`).
+
+A sketch is a MinHash: two of them agree in a slot with the probability that is the Jaccard similarity of the two sets.
+16 bits of each minimum are kept (chance makes strangers agree in one slot of 65,536), so 120 slots take 240 bytes. The
+hashes are the same in every process and on every machine, unlike Python's own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...schema import ACCEPTED, Problem, Test
-from ..record import Record
-from ..solutions import expected, usable
-from . import text
-from .choices import BYTES, choices
-from .sketch import Array, grams, leaders, number, sketch
+from ..record import Record, expected, usable
+from . import forms
+
+Array = npt.NDArray[Any]
+
+_ROUND = 2048  # items hashed at a time: a huge text needs no more memory than a large one
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_RANDOM = np.random.default_rng(0)
+_FACTORS = _RANDOM.integers(0, 2**63, 128, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_SHIFTS = _RANDOM.integers(0, 2**63, 128, dtype=np.uint64)
+
+
+def number(text: str) -> int:
+    """A hash of a text of 64 bits."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def grams(tokens: Sequence[str], n: int) -> Array:
+    """The distinct n-grams as 64-bit numbers, sorted; of fewer than n tokens the whole is the only gram."""
+    if not tokens:
+        return np.empty(0, np.uint64)
+    known = {token: zlib.crc32(token.encode("utf-8", "surrogatepass")) for token in set(tokens)}
+    values = np.array([known[token] for token in tokens], np.uint64)  # (tokens,)
+    total = np.zeros(max(1, len(values) - n + 1), np.uint64)
+    for k in range(min(n, len(values))):
+        total = (total ^ values[k : k + len(total)]) * _STEP
+        total ^= total >> np.uint64(29)
+    return np.unique(total)
+
+
+def sketch(items: Array, slots: int) -> Array:
+    """(slots,) numbers of 16 bits; all zero for an empty set."""
+    return leaders(items, slots)[0]
+
+
+def leaders(items: Array, slots: int) -> tuple[Array, Array]:
+    """The sketch, and for each of its slots which item was the least there."""
+    best = np.full(slots, np.iinfo(np.uint64).max, np.uint64)
+    where = np.zeros(slots, np.int64)
+    for start in range(0, len(items), _ROUND):
+        mixed = items[start : start + _ROUND, None] * _FACTORS[:slots] + _SHIFTS[:slots]  # (items, slots)
+        mixed = (mixed ^ mixed >> np.uint64(31)) * _STEP
+        least = mixed.argmin(axis=0)
+        value = mixed[least, np.arange(slots)]
+        where = np.where(value < best, start + least, where)
+        best = np.minimum(value, best)
+    return ((best >> np.uint64(7)) * (len(items) > 0)).astype(np.uint16), where
+
+
+# --- words of which one template makes many problems: the minimum or the maximum, a square or a rhombus, easy or hard.
+# Two texts that otherwise say the same, and of which each names another word of one line, are two problems.
+
+CHOICES = """
+    minimum maximum
+    min max
+    minimize maximize
+    minimal maximal
+    smallest largest
+    least most
+    lowest highest
+    shortest longest
+    smaller larger bigger
+    lower higher upper
+    fewer more
+    less greater
+    sum product difference quotient division
+    add subtract multiply divide
+    addition subtraction multiplication division
+    even odd
+    first second third last
+    left right
+    top bottom
+    front back
+    start end
+    starting ending
+    begin end
+    before after
+    increasing decreasing
+    ascending descending
+    row column
+    rows columns
+    horizontal vertical
+    clockwise counterclockwise anticlockwise
+    prefix suffix substring
+    subarray subsequence substring
+    inorder preorder postorder
+    uppercase lowercase
+    positive negative
+    profit loss
+    push pop
+    insert delete
+    union intersection
+    mean median mode
+    binary octal decimal hexadecimal
+    celsius fahrenheit
+    area perimeter volume circumference diameter
+    square rectangle rhombus rombus triangle circle trapezium parallelogram pentagon hexagon octagon
+    cube cuboid cone cylinder sphere
+    triangular pentagonal hexagonal heptagonal octagonal nonagonal decagonal tetrahedral
+    one two three four five six seven eight nine ten
+    easy_version simple_version easier_version medium_version hard_version harder_version extreme_version
+"""
+_LINES = [line.split() for line in CHOICES.strip().splitlines()]
+_BIT = {word: n for n, word in enumerate(dict.fromkeys(word for line in _LINES for word in line))}
+_MASKS = [sum(1 << _BIT[word] for word in line) for line in _LINES]
+_VERSION = re.compile(r"\bthis is (?:an?|the) (\w+ version)\b")
+BYTES = 32
+
+
+def choices(words: Collection[str], text: str) -> int:
+    """The words of the table that a text uses, as bits; `text`, in lower case, tells which version it is."""
+    versions = {version.replace(" ", "_") for version in _VERSION.findall(text)}
+    return sum(1 << _BIT[word] for word in _BIT.keys() & {*words, *versions})
+
+
+def choose_differently(a: int, b: int) -> bool:
+    """Whether two texts name different words of one line of the table."""
+    return any(a & ~b & mask and b & ~a & mask for mask in _MASKS)
+
+
+# --- signatures
 
 SHINGLE = 5  # words, or tokens of a program
 SHORT = 20  # shingles: a text with fewer hardly says more than a name
@@ -42,7 +166,7 @@ _MOST = 4096  # characters of a test that are weighed: more says no more
 
 
 def signature(record: Record) -> bytes:
-    """Pure, for worker processes. What is not there or cannot be read counts as nothing, and resembles nothing."""
+    """The signature of a problem. What is not there or cannot be read counts as nothing, and resembles nothing."""
     row = np.zeros((), SIGNATURE)
     _of_text(row, record.problem.statement)
     right = (solution for solution in usable(record.problem) if expected(solution) == ACCEPTED)
@@ -52,7 +176,7 @@ def signature(record: Record) -> bytes:
 
 
 def _of_text(row: Array, statement: object) -> None:
-    words = text.blind(statement) if isinstance(statement, str) else []
+    words = forms.blind(statement) if isinstance(statement, str) else []
     if not isinstance(statement, str) or not words:
         return
     shingles, known = grams(words, SHINGLE), set(words)
@@ -64,12 +188,12 @@ def _of_text(row: Array, statement: object) -> None:
     row["choices"] = np.frombuffer(choices(known, folded).to_bytes(BYTES, "little"), np.uint8)
     literals = {word for word in known if word.isdigit()}.union(_QUOTED.findall(statement))
     if len(shingles) < SHORT:
-        literals |= text.identifiers(statement)
+        literals |= forms.identifiers(statement)
     row["literals"] = _bits(literals, row["literals"].size)
 
 
 def _of_code(row: Array, solution: tuple[str, str] | None) -> None:
-    tokens = text.code(*solution) if solution else []
+    tokens = forms.code(*solution) if solution else []
     if tokens:
         shingles = grams(tokens, SHINGLE)
         row["program"] = number(" ".join(tokens)) or 1
@@ -86,7 +210,7 @@ def _of_tests(row: Array, problem: Problem) -> None:
         tests=[t for t in tests if isinstance(t, Test) and isinstance(t.input, str) and isinstance(t.output, str)],
         asserts=[a for a in asserts if isinstance(a, str)],
     )
-    cases = {given: expected for given, expected in text.cases(readable) if given or expected}
+    cases = {given: expected for given, expected in forms.cases(readable) if given or expected}
     if cases:
         said = "\n".join(sorted(f"{given[:_MOST]} {expected[:_MOST]}" for given, expected in cases.items()))
         row["cases"] = min(len(cases), 65535)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 
-from ..record import Dropped, Record
-from ..solutions import references
-from .facts import bare
+from ..record import Dropped, Record, references
+from .boilerplate import bare
 from .samples import blocks, inline, prose
 
 _SECTION = re.compile(r"(?:the )?(input|output)s?(?: (?:format|description|specification|data|file))?", re.I)
@@ -47,7 +46,7 @@ _MAY_END = (["so", "on"], ["in", "between"])
 
 
 def parts(record: Record) -> Record:
-    """Tests, expected outputs, starter code."""
+    """Drop a problem without tests, expected outputs, or the starter code of a method."""
     problem = record.problem
     if problem.kind == "assert":
         if not any("assert" in text for text in problem.asserts):
@@ -67,7 +66,7 @@ def parts(record: Record) -> Record:
 
 
 def statement(record: Record, *, least_words: int = 4) -> Record:
-    """The text is there, tells what is read and printed, and goes on to its end."""
+    """Drop a problem whose text is missing, tells not what is read and printed, or is cut off."""
     problem = record.problem
     text = problem.statement
     spoken = _URL.sub("", prose(text)).split()
@@ -110,7 +109,7 @@ def _described(text: str) -> tuple[bool, bool]:
 
 
 def _cut_off(text: str) -> str:
-    """What shows that the text ends before its end; nothing if it does not."""
+    """The sign that the text is cut off; nothing if it is whole."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     end = lines[-1]
     ends_with = f"it ends with {end[-40:]!r}"
@@ -133,7 +132,7 @@ def _cut_off(text: str) -> str:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether its last word is one that others follow."""
+    """Whether the last word needs another after it, such as `the`."""
     words = line.lower().split()
     return words[-1] in _GOES_ON and words[-2:] not in _MAY_END
 

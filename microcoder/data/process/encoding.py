@@ -1,4 +1,7 @@
-"""Broken encodings repaired (ftfy): mojibake, byte order marks, control characters, line ends. Tests are left alone.
+"""Characters repaired: broken encodings (ftfy: mojibake, byte order marks, control characters, line ends), white space.
+
+White space is normalised where it means nothing: in prose. In samples only odd spaces are; in code nothing is. Tests
+are left alone.
 
 Drops: broken_text (characters are lost for good: U+FFFD, "锟斤拷", mojibake that cannot be undone).
 """
@@ -9,8 +12,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ..packages import package
-from ..record import Dropped, Record
+from ..record import Dropped, Record, package
+from .samples import blocks
 
 # What ftfy would also do, and why not: quotes and full-width letters are style, and entities are markup.
 _ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}
@@ -22,7 +25,7 @@ _LOST = re.compile("\ufffd|锟斤拷|烫烫烫")
 
 
 def repair(record: Record, *, lost: int = 3) -> Record:
-    """Title and statement. Dropped if more than `lost` characters cannot be known any more."""
+    """Repair title and statement; drop the problem if more than `lost` characters cannot be known any more."""
     problem = record.problem
     title, statement = repaired(problem.title), repaired(problem.statement)
     starter_code = problem.starter_code.replace("\r\n", "\n")
@@ -57,7 +60,7 @@ def _line(line: str) -> str:
 
 
 def _symbol(match: re.Match[str]) -> str:
-    """A sign of mathematics that was UTF-8 taken for something else, which ftfy is not sure of.
+    """A mathematical sign out of UTF-8 that was read in another encoding, where ftfy is not sure.
 
     For Windows-1252 (â‹… is ⋅, â‰¤ is ≤), or for what Macs once used (‚â§ is ≤).
     """
@@ -71,3 +74,45 @@ def _symbol(match: re.Match[str]) -> str:
 @lru_cache(maxsize=200)
 def _badness(line: str) -> int:
     return int(package("ftfy.badness").badness(line))
+
+
+# --- white space
+
+_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")  # no spaces to a tokenizer
+_BETWEEN_WORDS = re.compile(r"(?<=[A-Za-z,.;:!?)])[ \t]{2,}(?=[A-Za-z(])")
+_LIST_ITEM = re.compile(r"(?:\*|\d{1,2}\.) \S")
+_NEXT_LIST_ITEM = re.compile(r"(?<=\S)[ \t]{3,20}(?=(?:\*|\d{1,2}\.) \S)")
+_BLANKS = re.compile(r"\n{3,}")
+
+
+def normalise_space(record: Record) -> Record:
+    """Normalise the white space of title and statement."""
+    problem = record.problem
+    title, statement = " ".join(problem.title.split()), spaced(problem.statement)
+    if (title, statement) != (problem.title, problem.statement):
+        problem.title, problem.statement = title, statement
+        record.did("process: white space normalised")
+    return record
+
+
+def spaced(text: str) -> str:
+    """The text with no spaces at the ends of lines, one blank line at most, and odd spaces as plain ones."""
+    parts = []
+    for part in blocks(text):
+        if part.kind == "prose":
+            parts.append(_BLANKS.sub("\n\n", "\n".join(map(_spaced, part.text.split("\n")))))
+        else:
+            parts.append(_SPACES.sub(" ", part.text) if part.kind == "sample" else part.text)
+    return "".join(parts).strip("\n").rstrip()
+
+
+def _spaced(line: str) -> str:
+    line = _SPACES.sub(" ", line).rstrip()
+    words = line.lstrip()
+    indent = line[: len(line) - len(words)]
+    if indent == " " and words[0].isalnum():
+        return _spaced(words)
+    if _LIST_ITEM.match(words):  # "* one    * two": a list that lost its lines
+        return indent + _NEXT_LIST_ITEM.sub(f"\n{indent}", words)
+    prose = len(indent) < 4 and words.count(" ") > 5  # else it may be a drawing or a table
+    return indent + _BETWEEN_WORDS.sub(" ", words) if prose else line

@@ -34,7 +34,7 @@ _EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of image
 
 
 def remove(record: Record, *, words_beside: int = 12) -> Record:
-    """Images out of the statement. With fewer words beside them, or before the input, they were the statement."""
+    """Remove images; drop a problem with fewer than `words_beside` words beside them, or before the input."""
     problem = record.problem
     if not _IMAGE.search(problem.statement) and not _SHOWN.search(problem.statement):
         return record
@@ -67,7 +67,7 @@ def remove(record: Record, *, words_beside: int = 12) -> Record:
 
 
 def _formula(image: re.Match[str]) -> str:
-    """What an image's text says, if that is a formula and no file's name."""
+    """The formula in an image's alternative text; nothing if that is no formula."""
     alt = (image["alt"] or "").strip().strip("$")
     return f"${alt}$" if "$" not in alt and _FORMULA.search(alt) and "." not in alt[-5:] else ""
 

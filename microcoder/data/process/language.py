@@ -1,18 +1,26 @@
-"""Which language the prose is in: problem.language and notes["language_probability"] (py3langid).
+"""The language of the prose (py3langid), and translation into English through a language model.
 
-A short text in plain letters counts as English unless the identifier is sure of another language: of seven words with a
-name in them nobody can be sure.
+problem.language and notes["language_probability"]: a short text in plain letters counts as English unless the
+identifier is sure of another language: of seven words with a name in them nobody can be sure.
+
+A translator does not see code, formulas, samples, names and numbers. They are replaced by marks such as ⟦3⟧, each of
+which must come back exactly once; so what they stand for cannot change. An answer that fails this, or is not English,
+is asked for again with the reason. An endpoint that cannot be reached is no fault of the problem: its error passes
+through.
+
+Drops: needs_translation (no endpoint), translation_changed_code (marks lost or doubled), translation_failed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Protocol
 
-from ..packages import package
-from ..record import Record
-from .samples import prose
+from ..endpoint import NoAnswer
+from ..record import Dropped, Record, package
+from .samples import blocks, inline, label, prose
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset(
@@ -23,6 +31,7 @@ _LOOKED_AT = 2_000  # characters
 
 
 def identify(record: Record) -> Record:
+    """Note the language of the statement, and how sure that is."""
     record.problem.language, probability = language_of(record.problem.statement)
     record.notes["language_probability"] = round(probability, 3)
     return record
@@ -30,7 +39,7 @@ def identify(record: Record) -> Record:
 
 @lru_cache(maxsize=8)  # it is asked for again where a text came back unchanged
 def language_of(text: str) -> tuple[str, float]:
-    """("en", 0.98) of the words in the text, without code, samples and formulas."""
+    """Language and probability, such as ("en", 0.98), of the words outside of code, samples and formulas."""
     spoken = prose(text)
     if not _WORD.search(spoken):
         spoken = text  # all of it looked like code: a docstring
@@ -49,3 +58,112 @@ def language_of(text: str) -> tuple[str, float]:
 def _identifier() -> Any:
     langid = package("py3langid.langid")
     return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+
+
+# --- translation
+
+Message = dict[str, str]
+
+
+class Translator(Protocol):
+    """A language model that answers messages, such as microcoder.data.endpoint.Endpoint."""
+
+    def ask(self, messages: list[Message], *, key: str) -> str: ...
+
+
+_TASK = (
+    "You translate programming problems into English. Translate all of the user's text faithfully: add nothing, leave"
+    " nothing out, solve nothing. Keep the Markdown and the division into lines. Marks such as ⟦3⟧ stand for code,"
+    " formulas and data: each must appear in your translation exactly once, unchanged, where it belongs."
+    " Answer with the translation only."
+)
+_MARK = re.compile(r"⟦\d{1,6}⟧")
+_QUOTED = r""""[^"\n]{1,80}"|'[^'\n]{1,40}'|“[^”\n]{1,80}”"""
+# In Chinese or Russian, plain letters are names and numbers; in Spanish, only what cannot be a word.
+_PLAIN_RUN = re.compile(r"[⟦⟧]+|[!-~≤≥≠×⋅…]+(?: [!-~≤≥≠×⋅…]+)*")
+_NAME = re.compile(
+    rf"[⟦⟧]+|{_QUOTED}|\b\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[A-Z]{{2,}}\b|\b[A-Zb-dfghj-np-tv-xz]\b"
+    r"|[-+]?\d[\d.,^]*(?: ?[-+*/<>=≤≥≠^]{1,2} ?\w+)*"
+)
+
+
+def translate(record: Record, *, endpoint: Translator | None = None, tries: int = 3) -> Record:
+    """Translate statement and title, unless they are English."""
+    problem = record.problem
+    foreign = problem.language
+    if foreign == "en":
+        return record
+    if endpoint is None:
+        probability = record.notes.get("language_probability", 0.0)
+        raise Dropped("needs_translation", f"language is {foreign} ({probability:.2f})")
+    problem.statement = _translated(problem.statement, endpoint, tries)
+    if not problem.title.isascii():
+        problem.title = _translated(problem.title, endpoint, tries, short=True)
+    record.notes["translated_from"] = foreign
+    record.did(f"process: translated from {foreign}")
+    return identify(record)
+
+
+def _translated(text: str, endpoint: Translator, tries: int, short: bool = False) -> str:
+    masked, kept = mask(text)
+    messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": masked}]
+    fault = Dropped("translation_failed", "it was not tried")
+    for attempt in range(tries):
+        try:
+            answer = endpoint.ask(messages, key=f"translate {attempt}").strip()
+        except NoAnswer as error:
+            raise Dropped("translation_failed", str(error)) from None
+        wrong = _wrong_marks(answer, len(kept))
+        if wrong:
+            fault = Dropped("translation_changed_code", f"after {attempt + 1} tries, not once each: {wrong}")
+            complaint = f"These marks must appear exactly once each, and do not: {wrong}. Translate it again."
+        else:
+            translated = unmask(answer, kept)
+            language, probability = language_of(translated)
+            if language == "en" or short:
+                return translated
+            fault = Dropped("translation_failed", f"the answer is in {language} ({probability:.2f}): {answer!r:.60}")
+            complaint = "That is not English. Translate the whole text into English."
+        messages = [*messages[:2], {"role": "assistant", "content": answer}, {"role": "user", "content": complaint}]
+    raise fault
+
+
+def mask(text: str) -> tuple[str, list[str]]:
+    """The text with marks in place of what must not be translated, and what each mark stands for."""
+    kept: list[str] = []
+    letters = [char for char in text if char.isalpha()]
+    latin = sum(char < "\u0250" for char in letters) > 0.8 * len(letters)
+    names = _NAME if latin else _PLAIN_RUN
+
+    def keep(what: str) -> str:
+        kept.append(what)
+        return f"⟦{len(kept)}⟧"
+
+    def keep_name(match: re.Match[str]) -> str:
+        # a name or a number, or what looks like a mark; punctuation alone is part of the sentence
+        matters = any(char.isalnum() or char in "⟦⟧" for char in match.group())
+        return keep(match.group()) if matters else match.group()
+
+    out: list[str] = []
+    for block in blocks(text):
+        if block.kind == "prose":
+            pieces = inline(block.text)
+            out += [names.sub(keep_name, piece.text) if piece.kind == "prose" else keep(piece.text) for piece in pieces]
+            continue
+        lines = block.text.splitlines(keepends=True) if label(block.text) else [block.text]
+        for line in lines:  # "Входные данные: a = [1, 2]": what the label says is prose
+            body = line.rstrip("\n")
+            data = body.removeprefix(label(line))
+            out += [label(line), keep(data) if data else "", line[len(body) :]]
+    return "".join(out), kept
+
+
+def unmask(text: str, kept: list[str]) -> str:
+    return _MARK.sub(lambda match: kept[int(match.group()[1:-1]) - 1], text)
+
+
+def _wrong_marks(answer: str, count: int) -> str:
+    found = Counter(_MARK.findall(answer))
+    wanted = [f"⟦{n}⟧" for n in range(1, count + 1)]
+    wrong = [mark for mark in wanted if found[mark] != 1] + sorted(set(found) - set(wanted))
+    return ", ".join(wrong[:10])

@@ -13,10 +13,11 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from functools import cache
 from itertools import groupby
+from typing import Any
 
-from ..record import Dropped, Record
-from .markdown import markdown
+from ..record import Dropped, Record, package
 from .samples import blocks, inline, on_prose
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,11})((?:[\s/][^<>]{0,2000})?)>")
@@ -44,7 +45,7 @@ _MOST_TAGS = 2_000
 
 
 def convert(record: Record) -> Record:
-    """Title and statement."""
+    """Convert title and statement."""
     problem = record.problem
     title, statement = problem.title, problem.statement
     if "&" in title:
@@ -105,7 +106,7 @@ def _converted(text: str, names: set[str]) -> str:
 
 
 def _well_formed(text: str, names: set[str]) -> str:
-    """The same with nothing but clean tags: what is no HTML is escaped, attributes are gone that nobody needs.
+    """The text with clean tags only: what is no HTML is escaped, attributes that nobody needs are removed.
 
     Without attributes equal tags stay equal, and a parser need not repeat thousands of them in each paragraph.
     """
@@ -158,5 +159,90 @@ def _decoded(text: str) -> str:
 
 
 def _tags_as_code(text: str) -> str:
-    """A tag that was escaped in HTML is meant to be read: in backticks nobody takes it for one again."""
+    """The text with escaped tags in backticks: they are meant to be read, and must not be taken for HTML again."""
     return _TAG.sub(lambda match: f"`{match.group()}`" if match[2].lower() in _KNOWN else match.group(), text)
+
+
+# --- clean HTML as Markdown: selectolax parses it and takes out what is no text, markdownify writes it down
+
+_NO_TEXT = "script,style,nav,noscript,iframe,svg,button,form,input,select,link,meta,head,footer,aside,[class=chrome]"
+_TABLE = ["td", "th", "tr", "thead", "tbody", "tfoot", "table"]
+_PRE = re.compile(r"(<pre>|</pre>)")
+_SPACES = re.compile(r"[ \t]{2,}")
+_BLANK = re.compile(r"\n(?: ?\n)+")
+_BREAK = "\u2029"  # stands for a blank line on the way; repaired texts hold none
+
+
+def markdown(html: str) -> str:
+    """Convert HTML. Blank lines stay paragraphs, so that text with a little HTML in it keeps its shape."""
+    outside, pieces = True, []
+    for piece in _PRE.split(html):
+        outside = not piece.startswith("<pre>") and (outside or piece == "</pre>")
+        pieces.append(_BLANK.sub(f"\n{_BREAK}\n", _SPACES.sub(" ", piece)) if outside else piece)
+    tree = package("selectolax.lexbor").LexborHTMLParser("".join(pieces))
+    for node in tree.css(_NO_TEXT):
+        node.decompose()
+    for table in tree.css("table"):
+        if table.css_first("pre") is not None:  # samples side by side: a cell of Markdown has no lines
+            for cell in table.css("td, th"):
+                cell.insert_after(_BREAK)
+            table.unwrap_tags(_TABLE)
+    body = tree.body
+    if body is None:
+        return ""
+    text = _converter()(**_STYLE).convert(body.html)  # with its tag: BeautifulSoup warns of bare text
+    return "\n\n".join(part.strip("\n") for part in text.split(_BREAK) if part.strip())
+
+
+_STYLE: dict[str, Any] = {
+    "heading_style": "atx",
+    "bullets": "-",
+    "autolinks": False,
+    "escape_asterisks": False,
+    "escape_underscores": False,
+    "keep_inline_images_in": ["td", "th", "h1", "h2", "h3", "h4"],
+    "table_infer_header": True,
+}
+
+
+@cache
+def _converter() -> Any:
+    """markdownify's converter with the habits of problem statements."""
+    base = package("markdownify").MarkdownConverter
+
+    class Converter(base):  # type: ignore[misc, valid-type]
+        def convert_sub(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            return _script("_", text)
+
+        def convert_sup(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            return _script("^", text)
+
+        def convert_var(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            bare = text.strip()
+            return f"${bare}$" if bare and "$" not in bare and "_noformat" not in parent_tags else text
+
+        def convert_br(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            return " " if "_inline" in parent_tags else "\n"
+
+        def convert_div(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            if "pre" in parent_tags:
+                return f"{text}\n"
+            return str(super().convert_div(el, text, parent_tags)) or "\n\n"  # the words around it stay apart
+
+        convert_p = convert_div
+
+        def convert_pre(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`{3,}", text))])
+            return f"\n\n{fence}\n{text.strip(chr(10))}\n{fence}\n\n" if text.strip() else ""
+
+        def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            return str(super().convert_td(el, text.replace(_BREAK, " "), parent_tags))
+
+        convert_th = convert_td
+
+    return Converter
+
+
+def _script(mark: str, text: str) -> str:
+    bare = text.strip()
+    return "" if not bare else mark + bare if bare.isalnum() else f"{mark}{{{bare}}}"

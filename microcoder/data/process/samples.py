@@ -97,7 +97,7 @@ def label(line: str) -> str:
 
 @lru_cache(maxsize=8)
 def prose(text: str) -> str:
-    """Only what is said in words: no code, samples or formulas."""
+    """The words of a text without code, samples and formulas."""
     spoken = "".join(part.text if part.kind == "prose" else "\n" for part in blocks(text))
     return "".join(piece.text if piece.kind == "prose" else " " for piece in inline(spoken))
 

@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
 
 def choose(record: Record, *, most: int = 15, test_kb: int = 64) -> Record:
-    """At most `most` tests, none over `test_kb` KB."""
+    """Keep at most `most` tests, none over `test_kb` KB."""
     problem = record.problem
     check = _check_body(problem)
     if problem.kind != "assert":
@@ -55,7 +55,7 @@ def choose(record: Record, *, most: int = 15, test_kb: int = 64) -> Record:
 
 
 def _chosen(cases: Sequence[Case], most: int, largest: int, many_answers: bool) -> list[int]:
-    """Which of the cases stay."""
+    """The numbers of the cases that stay."""
     first: dict[str, int] = {}
     for n, case in enumerate(cases):
         if case.whole > largest:
@@ -89,7 +89,7 @@ def _of_assert(test: ast.expr, text: str) -> Case:
 
 
 def _of_statements(asserts: list[str]) -> list[Case]:
-    """None unless each is one assert."""
+    """A case for each assert; none at all where something else stands among them."""
     cases = []
     for text in asserts:
         tree = parsed(text)
@@ -121,7 +121,7 @@ def _without(program: str, nodes: list[ast.Assert]) -> str:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Outputs that differ in white space, or as decimals do that were rounded differently, are the same."""
+    """Whether two outputs are the same but for white space and the rounding of decimals."""
     if one == other:
         return True
     left, right = one.split(), other.split()

@@ -28,8 +28,7 @@ from . import (
     microcoder,
     taco,
 )
-from .faults import SourceError, Unreadable
-from .rows import rows
+from .rows import SourceError, Unreadable, rows
 
 __all__ = ["READERS", "SourceError", "Unreadable", "collect", "detect"]
 
@@ -81,7 +80,7 @@ def collect(
 
 
 def _unique(found: Iterator[Record | Unreadable], source: str) -> Iterator[Record | Unreadable]:
-    """The second problem with an id is called `id#2`: whether it is the same one is for the filter to say."""
+    """Make ids unique: the second problem with an id is called `id#2`. The filter finds out whether it is the same."""
     seen: dict[str, int] = {}
     for record in found:
         if isinstance(record, Record):

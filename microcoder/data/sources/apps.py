@@ -8,9 +8,8 @@ from pathlib import Path
 from ...schema import Problem
 from ..record import Record
 from .cases import add_cases
-from .faults import Unreadable
-from .reading import Row, add_solutions, programs, read_rows, solution, text
-from .sites import platform
+from .fields import Row, add_solutions, platform, programs, read_rows, solution, text
+from .rows import Unreadable
 
 COLUMNS = ({"question", "input_output", "solutions"},)
 

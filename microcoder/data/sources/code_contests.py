@@ -9,10 +9,8 @@ from typing import Any
 from ...schema import Problem
 from ..record import Dropped, Record
 from .cases import add_cases
-from .faults import Unreadable
-from .limits import megabytes, seconds
-from .reading import Row, add_solutions, read_rows, solution, text, words
-from .sites import codeforces_url
+from .fields import Row, add_solutions, codeforces_url, megabytes, read_rows, seconds, solution, text, words
+from .rows import Unreadable
 
 COLUMNS = ({"description", "public_tests", "private_tests"},)
 _SITES = ("", "codechef", "codeforces", "hackerearth", "codejam", "atcoder", "aizu")

@@ -12,11 +12,8 @@ from typing import Any
 from ...schema import Compare, Problem
 from ..record import Dropped, Record
 from .cases import add_cases
-from .faults import Unreadable
-from .limits import megabytes, seconds
-from .reading import Row, day, decoded, read_rows, text, words
-from .sections import statement
-from .sites import codeforces_url
+from .fields import Row, codeforces_url, day, decoded, megabytes, read_rows, seconds, statement, text, words
+from .rows import Unreadable
 
 COLUMNS = ({"title", "description", "official_tests"},)
 _CHECKER = """\

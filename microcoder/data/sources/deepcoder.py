@@ -15,10 +15,20 @@ from typing import Any
 from ...schema import Problem
 from ..record import Record
 from .cases import add_cases
-from .faults import Unreadable
-from .limits import megabytes, seconds
-from .reading import Row, add_solutions, decoded, programs, read_rows, solution, text, words
-from .sites import content_id
+from .fields import (
+    Row,
+    add_solutions,
+    content_id,
+    decoded,
+    megabytes,
+    programs,
+    read_rows,
+    seconds,
+    solution,
+    text,
+    words,
+)
+from .rows import Unreadable
 
 COLUMNS = ({"problem", "tests"},)
 

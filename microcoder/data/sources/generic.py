@@ -18,10 +18,22 @@ from typing import Any, cast
 from ...schema import KINDS, Compare, Kind, Problem, Test, nearest
 from ..record import Dropped, Record
 from .cases import add_cases
-from .faults import SourceError, Unreadable
-from .limits import megabytes, seconds
-from .reading import Row, add_solutions, day, decoded, programs, read_rows, solution, text, words
-from .sites import content_id, platform
+from .fields import (
+    Row,
+    add_solutions,
+    content_id,
+    day,
+    decoded,
+    megabytes,
+    platform,
+    programs,
+    read_rows,
+    seconds,
+    solution,
+    text,
+    words,
+)
+from .rows import SourceError, Unreadable
 
 FIELDS = {f.name for f in dataclasses.fields(Problem)} - {"lineage", "difficulty_score"} | {"inputs", "outputs"}
 _TEXTS = "title statement starter_code entry_point setup difficulty source platform url language licence".split()

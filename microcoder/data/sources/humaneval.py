@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ...schema import Problem
 from ..record import Record
-from .asserts import parsed
-from .faults import Unreadable
-from .reading import Row, read_rows, solution, text
+from .cases import parsed
+from .fields import Row, read_rows, solution, text
+from .rows import Unreadable
 
 COLUMNS = ({"task_id", "prompt", "entry_point", "canonical_solution", "test"},)
 

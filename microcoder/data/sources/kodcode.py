@@ -14,10 +14,9 @@ from pathlib import Path
 
 from ...schema import Problem
 from ..record import Dropped, Record
-from .asserts import definitions, header, parsed
-from .faults import Unreadable
-from .reading import Row, read_rows, solution, text
-from .sites import content_id
+from .cases import definitions, header, parsed
+from .fields import Row, content_id, read_rows, solution, text
+from .rows import Unreadable
 
 COLUMNS = ({"question", "solution", "test"},)
 _HERE = "solution"  # the module that the tests import from

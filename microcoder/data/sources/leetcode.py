@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ...schema import Problem
 from ..record import Record
-from .asserts import check_body, function_tests, statements
-from .faults import Unreadable
-from .reading import Row, day, read_rows, solution, text, words
+from .cases import check_body, function_tests, statements
+from .fields import Row, day, read_rows, solution, text, words
+from .rows import Unreadable
 
 COLUMNS = ({"task_id", "completion", "entry_point", "test"},)
 _REQUEST = "Please complete the following python code"

@@ -1,10 +1,19 @@
-"""LiveCodeBench, code_generation and code_generation_lite: its private tests may be base64 of zlib of a pickle."""
+"""LiveCodeBench, code_generation and code_generation_lite: its private tests may be base64 of zlib of a pickle.
+
+A pickle from strangers is read as plain data or not at all. Every opcode is looked at before anything is built: those
+that import, call or build objects are refused, and so is a memo index beyond the data's length (a few bytes that would
+ask for gigabytes). What passes goes to an unpickler whose `find_class` always refuses.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import io
+import pickle
+import pickletools
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +21,51 @@ from typing import Any
 from ...schema import Problem
 from ..record import Dropped, Record
 from .cases import add_cases
-from .faults import Unreadable
-from .pickles import decompress, unpickle
-from .reading import Row, day, decoded, read_rows, text
-from .sites import codeforces_url
+from .fields import Row, codeforces_url, day, decoded, read_rows, text
+from .rows import Unreadable
+
+LARGEST = 1 << 29  # bytes after decompression
+_PLAIN = set(
+    "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 "
+    "FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 "
+    "BINBYTES SHORT_BINBYTES BINBYTES8 "
+    "EMPTY_LIST LIST APPEND APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT DICT SETITEM SETITEMS "
+    "PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET LONG_BINGET".split()
+)
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        raise Dropped("unsafe_pickle", f"it asks for {module_name}.{global_name}")
+
+
+def unpickle(data: bytes) -> Any:
+    """Unpickle strings, numbers, lists, tuples and dicts; drop anything else."""
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name not in _PLAIN:
+                raise Dropped("unsafe_pickle", f"it has the opcode {opcode.name} ({argument!r:.80})")
+            if "PUT" in opcode.name and int(argument or 0) > len(data):
+                raise Dropped("unsafe_pickle", f"it has a memo index of {argument}")
+        return _PlainUnpickler(io.BytesIO(data)).load()
+    except Dropped:
+        raise
+    except Exception as error:  # a damaged pickle may raise anything
+        raise Dropped("unreadable_tests", f"no pickle that can be read: {error}"[:300]) from None
+
+
+def decompress(data: bytes) -> bytes:
+    """Decompress zlib data, up to LARGEST bytes."""
+    stream = zlib.decompressobj()
+    try:
+        out = stream.decompress(data, LARGEST)
+    except zlib.error as error:
+        raise Dropped("unreadable_tests", f"no zlib data: {error}") from None
+    if not stream.eof:
+        too_much = len(out) >= LARGEST
+        raise Dropped("unreadable_tests", f"over {LARGEST} bytes unpacked" if too_much else "the zlib data is cut off")
+    return out
+
 
 COLUMNS = ({"question_content", "public_test_cases", "private_test_cases"},)
 
@@ -48,7 +98,7 @@ def build(row: Row) -> Record:
 
 
 def _private(value: Any) -> Any:
-    """JSON text, or that text packed."""
+    """The private tests out of JSON text, plain or packed."""
     if not isinstance(value, str) or value.lstrip()[:1] in ("", "["):
         return decoded(value, "the private tests")
     try:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ...schema import Problem
 from ..record import Dropped, Record
-from .asserts import called, definitions, header
-from .faults import Unreadable
-from .reading import Row, decoded, read_rows, solution, text
+from .cases import called, definitions, header, needed
+from .fields import Row, decoded, read_rows, solution, text
+from .rows import Unreadable
 
 COLUMNS = ({"task_id", "code", "test_list"},)
 
@@ -21,16 +21,18 @@ def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unr
 def build(row: Row) -> Record:
     code = text(row, "code").replace("\r\n", "\n")
     asserts = _lines(row, "test_list") + _lines(row, "challenge_test_list")
+    setup = "\n".join(filter(None, [*_lines(row, "test_imports"), text(row, "test_setup_code", default="")]))
     entry = called(asserts, code)
+    shown = [*needed([setup, *asserts], code, entry), header(definitions(code)[entry])] if entry else []
     problem = Problem(
         id=text(row, "task_id").removeprefix("Mbpp/"),
         kind="assert",
         statement=text(row, "text", "prompt"),
         entry_point=entry,
-        # The sentence does not say what the parameters are; the data set's own prompts show the asserts instead.
-        starter_code=header(definitions(code)[entry]) if entry else "",
+        # The sentence says neither what the parameters are nor which classes the tests make them of (601: Pair).
+        starter_code="\n\n".join(shown),
         asserts=asserts,
-        setup="\n".join(filter(None, [*_lines(row, "test_imports"), text(row, "test_setup_code", default="")])),
+        setup=setup,
         licence="CC-BY-4.0",
         solutions=[solution(code)],
     )

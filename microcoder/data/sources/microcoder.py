@@ -10,8 +10,7 @@ from pathlib import Path
 from ...files import FileError, read_problems
 from ...schema import Problem
 from ..record import Record
-from .faults import SourceError, Unreadable
-from .rows import data_files
+from .rows import SourceError, Unreadable, data_files
 
 COLUMNS = ({"id", "tests"}, {"id", "asserts"})
 FIELDS = {field.name for field in dataclasses.fields(Problem)}

@@ -9,18 +9,33 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from .faults import SourceError, Unreadable
-from .hub import HUB_ID, hub_rows
+from ..record import DataError
 
 KINDS = (".jsonl", ".json", ".csv", ".parquet")
 SUFFIXES = (*KINDS, *(f"{kind}{packed}" for kind in KINDS[:3] for packed in (".gz", ".zst")))
 BOM = b"\xef\xbb\xbf"
 FIELD = 1 << 28  # bytes of a CSV field; the module's own limit of 128 KB is shorter than many a test
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+(?::[\w.-]*){0,2}")  # owner/name, owner/name:config, owner/name:config:split
 Row = dict[str, Any]
+
+
+class SourceError(DataError):
+    """A source that cannot be used at all; the message says why and what to type instead."""
+
+
+@dataclass(slots=True)
+class Unreadable:
+    """A row that is no problem: `where` is `file:line`, `reason` one of few words, `detail` what was found."""
+
+    where: str
+    reason: str
+    detail: str = ""
 
 
 def rows(path: str | Path) -> Iterator[tuple[str, Row | Unreadable]]:
@@ -129,3 +144,24 @@ def _parquet(file: Path) -> Iterator[tuple[int, Any]]:
             for row in batch.to_pylist():
                 number += 1
                 yield number, {k: v for k, v in row.items() if not k.startswith("__index_level_")}
+
+
+def hub_rows(ident: str) -> Iterator[tuple[str, Any]]:
+    """(`owner/name[split]:row`, row) of a data set on the Hugging Face hub, streamed split after split."""
+    name, config, split = (*ident.split(":"), "", "")[:3]
+    try:
+        import datasets
+    except ImportError:
+        raise SourceError(f"{ident} is no file here, and hub ids need: pip install 'microcoder[data]'") from None
+    try:
+        found = datasets.load_dataset(name, config or None, split=split or None, streaming=True)
+        parts = found if isinstance(found, dict) else {split: found}
+        for part, table in parts.items():
+            for number, row in enumerate(table, 1):
+                yield f"{name}[{part}]:{number}", row
+    except Exception as error:  # of the library, of the network, of the data set's own files
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise SourceError(
+            f"{ident} is no file or folder here, and the hub could not give it: {reason}. "
+            "Download it where there is a network, and give the folder's path"
+        ) from None

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from ..record import Record
 from .apps import problem_of
-from .faults import Unreadable
-from .limits import megabytes, seconds
-from .reading import Row, day, read_rows, text, words
-from .sites import content_id
+from .fields import Row, content_id, day, megabytes, read_rows, seconds, text, words
+from .rows import Unreadable
 
 COLUMNS = ({"question", "input_output", "raw_tags"}, {"question", "input_output", "skill_types"})
 

@@ -1,4 +1,4 @@
-"""Verify: the judge says whether a problem's tests are right (references.py), and strong (strength.py).
+"""Verify: judge solutions and mutants of each problem, to know that its tests are right and strong.
 
     with Judge() as judge:
         for result in verify(records, judge):
@@ -7,10 +7,10 @@
     agreement     expected outputs by vote, where a problem has none
     references    right solutions accepted every time, wrong ones rejected, time limits plausible
     strength      mutants of the reference rejected
-    reading       a language model can read the statement, where an endpoint is given
+    readability   a language model can read the statement, where an endpoint is given
 
-A record goes through them in a thread of its own, many at a time, so that the judge's workers never wait; results come
-in the order of the records.
+Each record has a thread of its own, many at a time, so that the judge's workers never wait; results come in the order
+of the records.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 
 from ...judge import JudgeError
 from ...judge.base import Judging
+from ..endpoint import Asks
 from ..record import DataError, Dropped, Record
 from .agreement import Recorders, agreement
-from .options import DEFAULTS, Options
-from .reading import Asks, reading
+from .programs import DEFAULTS, Options
+from .readability import readable
 from .references import references
 from .strength import strength
 
-__all__ = ["Options", "agreement", "reading", "references", "strength", "verify"]
+__all__ = ["Options", "agreement", "readable", "references", "strength", "verify"]
 Result = Record | tuple[Record, Dropped]
 
 
 def verify(
     records: Iterable[Record], judge: Judging, *, options: Options = DEFAULTS, endpoint: Asks | None = None
 ) -> Iterator[Result]:
-    """Every record in its turn: kept, or with the reason why not. A fault of ours is a drop called `failed`."""
+    """Yield each record in order: kept, or with the reason why not. A fault in this code is a drop called `failed`."""
     window = options.window or 4 * judge.workers
     recorders = Recorders(judge.sandbox)
     pool = ThreadPoolExecutor(window, thread_name_prefix="verify")
@@ -60,7 +61,7 @@ def _verified(record: Record, judge: Judging, recorders: Recorders, options: Opt
         if options.mutants:
             strength(record, judge=judge, options=options)
         if endpoint is not None:
-            reading(record, endpoint=endpoint)
+            readable(record, endpoint=endpoint)
         return record
     except Dropped as loss:
         return record, loss

@@ -1,4 +1,4 @@
-"""Problems without expected outputs: what several solutions agree on becomes the expected output.
+"""Expected outputs for problems that have none: what several solutions agree on.
 
     solutions_disagree    on some test fewer than two thirds of the solutions, or fewer than two, give the same answer
     no_expected_output    there are no two independent solutions to ask
@@ -22,8 +22,7 @@ from ...judge.examine import Examiner, Settings
 from ...judge.sandbox import values
 from ...schema import Problem, Solution, Test
 from ..record import Dropped, Record
-from .options import DEFAULTS, Options
-from .programs import check_sound, independent, judged, programs
+from .programs import DEFAULTS, Options, check_sound, independent, judged, programs
 
 
 def lacks_outputs(problem: Problem) -> bool:
@@ -31,7 +30,7 @@ def lacks_outputs(problem: Problem) -> bool:
     return problem.kind != "assert" and not problem.compare.checker and not any(t.output.strip() for t in problem.tests)
 
 
-def agreement(record: Record, *, recorder: Recorder, options: Options = DEFAULTS) -> Record:
+def agreement(record: Record, *, recorder: AnswerRecorder, options: Options = DEFAULTS) -> Record:
     """Fill in the expected outputs by vote. Note: voters."""
     check_sound(record)
     problem = record.problem
@@ -57,15 +56,15 @@ def agreement(record: Record, *, recorder: Recorder, options: Options = DEFAULTS
     return record
 
 
-class Recorder(Examiner):
-    """The judge's examiner, taking down what programs answer."""
+class AnswerRecorder(Examiner):
+    """The judge's examiner, which records what programs answer instead of comparing it."""
 
     def __init__(self, layer: str) -> None:
         super().__init__(Settings(layer=layer))
         self.taken: list[bytes] = []
 
     def answers(self, problem: Problem, code: str) -> list[Any] | None:
-        """What the program answers to each test: texts, or values for a function. None if it fails on any test."""
+        """The program's answer to each test: texts, or values for a function. None if it fails on any test."""
         self.taken = []
         verdict = self.examine(judged(problem, problem.time_limit_s), Solution(problem.id, code=code))
         self.forget()
@@ -90,18 +89,18 @@ class Recorder(Examiner):
 
 
 class Recorders:
-    """As many as are in use at a time; threads take one and give it back."""
+    """A pool of recorders: threads take one and give it back."""
 
     def __init__(self, layer: str) -> None:
         self.layer = layer
-        self.idle: list[Recorder] = []
+        self.idle: list[AnswerRecorder] = []
 
     @contextmanager
-    def one(self) -> Iterator[Recorder]:
+    def one(self) -> Iterator[AnswerRecorder]:
         try:
             recorder = self.idle.pop()
         except IndexError:
-            recorder = Recorder(self.layer)
+            recorder = AnswerRecorder(self.layer)
         try:
             yield recorder
         finally:
@@ -113,7 +112,7 @@ class Recorders:
 
 
 def _elected(problem: Problem, test: Test, votes: Sequence[Any]) -> tuple[Any, int]:
-    """The answer that most others are the same as, and how many those are."""
+    """The commonest answer and how many gave it."""
     counts = [sum(_same(problem, test, other, vote) for other in votes) for vote in votes]
     best = max(range(len(votes)), key=counts.__getitem__, default=None)
     return (None, 0) if best is None else (votes[best], counts[best])
@@ -128,7 +127,7 @@ def _same(problem: Problem, test: Test, got: Any, expected: Any) -> bool:
 
 
 def _written(problem: Problem, answer: Any) -> str:
-    """As the output of a test: text, JSON, or a Python literal where JSON has no such value."""
+    """Write an answer as the output of a test: text, JSON, or a Python literal where JSON has no such value."""
     if problem.kind == "stdin":
         return str(answer)
     try:

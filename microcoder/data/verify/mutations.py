@@ -11,7 +11,7 @@ A mutant that no input can tell from the original says nothing about the tests, 
 input. Which ones these are cannot be known in general; left out are those that a look at the code gives away:
 
 1. Code that the tests never enter: functions that nothing mentions, a demonstration at the end of the module, default
-   arguments, decorators, annotations, `assert` and `raise` (`reach.py`).
+   arguments, decorators, annotations, `assert` and `raise`.
 2. `<` for `<=` in `if a > best: best = a` and its like, where equal values end in the same state.
 3. Numbers that are no arithmetic: over 1,000, or powers such as 10 ** 9 (infinities, moduli); a list made longer than
    it need be; limits of the interpreter.
@@ -22,13 +22,24 @@ input. Which ones these are cannot be known in general; left out are those that 
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
-from .sites import Finder, Site
+from . import replacements
 
 KINDS = ("operator", "bound", "constant", "condition", "return", "deletion")
 MOST_CODE = 50_000  # characters; a longer program is mostly a table
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_KEPT = (  # never deleted: without them every input fails, or none does, or a changed condition does the same
+    *DEFINITIONS, ast.Global, ast.Nonlocal, ast.Pass, ast.Return, ast.Break, ast.If, ast.While, ast.Try, ast.With,
+)  # fmt: skip
+_UNTOUCHED = (ast.Import, ast.ImportFrom, ast.Assert, ast.Raise)
+_INTERPRETER = {"setrecursionlimit", "stack_size", "set_int_max_str_digits"}
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+Place = tuple[ast.AST, str, int | None]  # the node that holds it, the field, the element of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +56,7 @@ class Mutant:
 
 
 def mutants(code: str, *, entry_point: str = "", prints: bool = False, most: int = 24) -> list[Mutant]:
-    """At most so many, the same every time, spread over the kinds and over the program. None if it is no Python.
+    """Return at most `most` mutants, the same every time, spread over kinds and lines; [] for what is no Python.
 
     entry_point   the function or method that the tests call
     prints        what is tested is the whole program, which reads and prints
@@ -60,7 +71,7 @@ def mutants(code: str, *, entry_point: str = "", prints: bool = False, most: int
 
 
 def _chosen(tree: ast.Module, sites: list[Site], most: int) -> list[Mutant]:
-    """The kinds take turns; programs that are the same when written down count once."""
+    """Take the kinds in turn; programs that are the same when written down count once."""
     kinds = [_spread([site for site in sites if site.kind == kind]) for kind in KINDS]
     seen, out = {ast.unparse(tree)}, list[Mutant]()
     for site in (site for turn in zip_longest(*kinds) for site in turn if site is not None):
@@ -78,10 +89,217 @@ def _chosen(tree: ast.Module, sites: list[Site], most: int) -> list[Mutant]:
 
 
 def _spread(sites: list[Site]) -> list[Site]:
-    """An order whose every beginning is spread evenly: by the multiples of the golden ratio, modulo 1."""
+    """Order the sites so that every beginning is spread evenly: by multiples of the golden ratio, modulo 1."""
     return [sites[n] for n in sorted(range(len(sites)), key=lambda n: n * 0.6180339887498949 % 1)]
 
 
 def _short(node: ast.AST) -> str:
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+# --- places where a mistake can be made
+
+
+@dataclass(slots=True)
+class Site:
+    """A place in the tree and what can stand there instead."""
+
+    kind: str
+    line: int
+    owner: Any
+    field: str
+    index: int | None
+    new: ast.AST
+
+    def swap(self, node: ast.AST) -> ast.AST:
+        """Put `node` there and return what was there."""
+        old: ast.AST
+        if self.index is None:
+            old = getattr(self.owner, self.field)
+            setattr(self.owner, self.field, node)
+        else:
+            items = getattr(self.owner, self.field)
+            old, items[self.index] = items[self.index], node
+        return old
+
+
+class Finder:
+    """A walk through the code that the tests can reach, in the order of the program."""
+
+    def __init__(self, tree: ast.Module, entry_point: str, prints: bool) -> None:
+        self.tree, self.prints = tree, prints
+        self.reached = reached(tree, entry_point, prints)
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        self.assigned = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
+        self.used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        self.sizes = {id(node) for node in replacements.sizes(tree)}
+        self.line = 1
+
+    def sites(self) -> Iterator[Site]:
+        for n, statement in enumerate(self.tree.body):
+            if self.prints or not demonstration(statement):
+                yield from self.statement((self.tree, "body", n), statement)
+
+    def site(self, kind: str, place: Place, new: ast.AST) -> Site:
+        return Site(kind, self.line, *place, new)
+
+    def statement(self, place: Place, node: ast.stmt) -> Iterator[Site]:
+        self.line = node.lineno
+        if isinstance(node, DEFINITIONS):
+            if node.name in self.reached:
+                for n, inner in enumerate(node.body):
+                    yield from self.statement((node, "body", n), inner)
+            return
+        if isinstance(node, _UNTOUCHED) or _of_interpreter(node) or self.never_used(node):
+            return
+        if self.worth_deleting(node):
+            yield self.site("deletion", place, ast.Pass())
+        if isinstance(node, (ast.If, ast.While)):
+            yield from self.condition((node, "test", None), node.test, endless=isinstance(node, ast.While))
+        elif isinstance(node, ast.Return) and node.value is not None:
+            yield from (self.site("return", (node, "value", None), new) for new in replacements.answers(node.value))
+        elif isinstance(node, ast.AugAssign) and type(node.op) in replacements.OPERATORS:
+            yield self.site("operator", (node, "op", None), replacements.OPERATORS[type(node.op)]())
+        yield from self.children(node)
+
+    def children(self, node: ast.AST) -> Iterator[Site]:
+        same = _same_when_equal(node)
+        for field, value in ast.iter_fields(node):
+            if field == "annotation" or (field == "args" and isinstance(node, ast.Lambda)):
+                continue
+            for n, child in enumerate(value) if isinstance(value, list) else ((None, value),):
+                if isinstance(child, ast.stmt):
+                    yield from self.statement((node, field, n), child)
+                elif isinstance(child, ast.expr):
+                    yield from self.expression((node, field, n), child, ordered=not (same and field == "test"))
+                elif isinstance(child, ast.AST):
+                    yield from self.children(child)
+
+    def expression(self, place: Place, node: ast.expr, ordered: bool = True) -> Iterator[Site]:
+        if id(node) in self.sizes or replacements.large(node):
+            return
+        self.line = node.lineno
+        if isinstance(node, ast.Constant):
+            yield from (self.site("constant", place, new) for new in replacements.constants(node))
+        elif isinstance(node, (ast.BinOp, ast.BoolOp)):
+            if type(node.op) in replacements.OPERATORS and not replacements.of_sequences(node):
+                yield self.site("operator", (node, "op", None), replacements.OPERATORS[type(node.op)]())
+        elif isinstance(node, ast.Compare):
+            for n, op in enumerate(node.ops):
+                if ordered or not isinstance(op, _ORDER):
+                    yield self.site("operator", (node, "ops", n), replacements.OPERATORS[type(op)]())
+        elif isinstance(node, ast.IfExp):
+            yield from self.condition((node, "test", None), node.test)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "range":
+                yield from (self.site("bound", place, new) for new in replacements.ranges(node))
+            elif node.func.id == "print" and self.prints and len(node.args) == 1:
+                yield from (self.site("return", (node, "args", 0), new) for new in replacements.answers(node.args[0]))
+        elif isinstance(node, ast.Slice):
+            yield from (self.site("bound", place, new) for new in replacements.slices(node))
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            for part in node.generators:
+                for n, test in enumerate(part.ifs):
+                    yield from self.condition((part, "ifs", n), test)
+        yield from self.children(node)
+
+    def condition(self, place: Place, test: ast.expr, endless: bool = False) -> Iterator[Site]:
+        if isinstance(test, ast.Constant) or is_main(test):
+            return
+        yield self.site("condition", place, ast.UnaryOp(ast.Not(), test))
+        yield self.site("condition", place, ast.Constant(False))
+        if not endless:
+            yield self.site("condition", place, ast.Constant(True))
+
+    def worth_deleting(self, node: ast.stmt) -> bool:
+        if isinstance(node, _KEPT) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            return False
+        return not any(self.assigned[name] == 1 for name in _named(node))
+
+    def never_used(self, node: ast.stmt) -> bool:
+        return isinstance(node, ast.Assign) and not any(name in self.used for name in _named(node))
+
+
+def _named(node: ast.stmt) -> list[str]:
+    """Names in the targets of an assignment, those of a[i] and a.b included."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+
+
+def _of_interpreter(node: ast.stmt) -> bool:
+    """Whether it is sys.setrecursionlimit(...) or the like."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return False
+    function = node.value.func
+    return getattr(function, "attr", getattr(function, "id", "")) in _INTERPRETER
+
+
+def _same_when_equal(node: ast.AST) -> bool:
+    """Whether both ways agree for equal values: `if a > b: b = a`, `a if a > b else b` and the like."""
+    test = getattr(node, "test", None)
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], _ORDER)):
+        return False
+    pair: list[ast.expr | None] = []
+    if isinstance(node, ast.IfExp):
+        pair = [node.body, node.orelse]
+    elif isinstance(node, ast.If) and len(node.body) == 1:
+        then, otherwise = node.body[0], node.orelse
+        if isinstance(then, ast.Assign) and not otherwise:
+            pair = [*then.targets, then.value]
+        elif isinstance(then, ast.Return) and len(otherwise) == 1 and isinstance(otherwise[0], ast.Return):
+            pair = [then.value, otherwise[0].value]
+    written = [ast.unparse(side) for side in pair if side is not None]
+    return sorted(written) == sorted(map(ast.unparse, (test.left, *test.comparators)))
+
+
+# --- what the tests can reach
+
+
+def reached(tree: ast.Module, entry_point: str, prints: bool) -> set[str]:
+    """Names of the functions and classes that tests can reach: the entry point, what the module mentions, and so on.
+
+    Without an entry point, and where nothing is printed, every definition counts.
+    """
+    bodies: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS):
+            bodies.setdefault(node.name, []).append(node)
+    run = [s for s in tree.body if not isinstance(s, DEFINITIONS) and (prints or not demonstration(s))]
+    waiting = [name for statement in run for name in _mentioned(statement)]
+    waiting += entry_point.split(".") if entry_point or prints else list(bodies)
+    out: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in bodies and name not in out:
+            out.add(name)
+            waiting += [other for body in bodies[name] for other in _mentioned(body)]
+    return out
+
+
+def demonstration(statement: ast.stmt) -> bool:
+    """Whether a top-level statement only demonstrates: a call whose value is unused, or the main block."""
+    if isinstance(statement, ast.If):
+        return is_main(statement.test)
+    return isinstance(statement, ast.Expr)
+
+
+def is_main(test: ast.expr) -> bool:
+    """Whether it is `__name__ == "__main__"`."""
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _mentioned(node: ast.AST) -> Iterator[str]:
+    """Names in a body, without those in definitions inside it; of these only Python's hooks run without a mention."""
+    waiting = [node] if not isinstance(node, DEFINITIONS) else list(ast.iter_child_nodes(node))
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, DEFINITIONS):
+            if part.name.startswith("__"):
+                yield part.name
+            continue
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+        waiting += ast.iter_child_nodes(part)

@@ -1,4 +1,4 @@
-"""What a record brings to be judged: its problem, and its solutions sorted by what is expected of them."""
+"""The settings of verification, and what a record brings to be judged: its problem and its sorted solutions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from ...schema import ACCEPTED, Problem, Verdict
-from ..record import Dropped, Record
-from ..solutions import expected, is_python, usable
+from ..record import Dropped, Record, expected, is_python, usable
 
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of `verify`."""
+
+    solutions: int = 8  # at most so many right ones are run, and as many wrong ones
+    runs: int = 2  # of each right one
+    chance_runs: int = 6  # of a right one that mentions a source of chance
+    patience_s: float = 10.0  # CPU seconds that a right one may take for a test
+    agree: float = 2 / 3  # the share of solutions that must agree where there is no expected output
+    mutants: int = 24  # at most; 0: strength is not measured
+    alive: float = 0.35  # the share of mutants that may be accepted
+    least: int = 6  # with fewer mutants nothing is said
+    mutants_s: float = 60.0  # CPU seconds for a problem's mutants; where the reference is slow there are fewer of them
+    window: int = 0  # records in work at a time; 0: four for each worker of the judge
+
+
+DEFAULTS = Options()
 _TEXTS = ("id", "kind", "entry_point", "setup")
 
 
@@ -22,6 +39,7 @@ class Programs:
 
 
 def programs(record: Record) -> Programs:
+    """Sort the solutions of a record by what is expected of them."""
     out = Programs(others=len(record.problem.solutions))
     for solution in usable(record.problem):
         verdict = expected(solution) if is_python(solution) else ""
@@ -44,12 +62,12 @@ def independent(solutions: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def judged(problem: Problem, time_limit_s: float | None) -> Problem:
-    """The problem as the judge needs it and no more, with another time limit."""
+    """Return the problem with what the judge needs and no more, and another time limit."""
     return replace(problem, time_limit_s=time_limit_s, statement="", solutions=[], lineage=[], tags=[])
 
 
 def check_sound(record: Record) -> None:
-    """Dropped unless the judge can be given the problem at all."""
+    """Raise Dropped unless the judge can be given the problem at all."""
     problem = record.problem
     try:
         problem.check()
@@ -64,6 +82,6 @@ def check_sound(record: Record) -> None:
 
 
 def said(verdict: Verdict) -> str:
-    """`wrong_answer on test 3: ...`"""
+    """A verdict in words: `wrong_answer on test 3: ...`."""
     found = f"on {verdict.message}" if verdict.message.startswith("test ") else verdict.message
     return f"{verdict.verdict} {found}".strip()[:300]

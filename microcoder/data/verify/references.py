@@ -1,4 +1,4 @@
-"""Are the tests right? Reference solutions must be accepted, every time; known-wrong ones rejected.
+"""Correctness of tests: reference solutions must be accepted, every time; known-wrong ones rejected.
 
     flaky              a verdict that changes from run to run
     reference_fails    no reference solution is accepted
@@ -22,8 +22,7 @@ import re
 from ...judge.base import Judging
 from ...schema import Problem, Verdict
 from ..record import Dropped, Record
-from .options import DEFAULTS, Options
-from .programs import check_sound, judged, programs, said
+from .programs import DEFAULTS, Options, check_sound, judged, programs, said
 
 LIMIT_S = 6.0  # the judge's, for problems that declare none
 UNVERIFIED = "unverified"
@@ -62,7 +61,7 @@ def references(record: Record, *, judge: Judging, options: Options = DEFAULTS) -
 
 
 def _steady(judge: Judging, problem: Problem, code: str, options: Options) -> Verdict:
-    """The verdict that all runs give; Dropped if they do not."""
+    """The verdict that all runs give. Raise Dropped if they differ."""
     chance = CHANCE & set(re.findall(r"[A-Za-z_]\w*", code))
     first = judge.check(problem, code=code)
     for n in range(1, options.chance_runs if chance else options.runs):
@@ -81,6 +80,7 @@ def _steady(judge: Judging, problem: Problem, code: str, options: Options) -> Ve
 
 
 def _course(verdict: Verdict) -> list[str]:
+    """The verdict and those of its tests, to compare two runs by."""
     return [verdict.verdict, *(test.verdict for test in verdict.tests)]
 
 
@@ -92,7 +92,7 @@ def _reseeded(code: str, seed: int) -> str:
 
 
 def _time(record: Record, accepted: list[Verdict]) -> None:
-    """Note how long the references take, and see that they have twice that time."""
+    """Note how long the references take, and raise a time limit that is less than twice that."""
     problem = record.problem
     slowest = max(test.cpu_s for verdict in accepted for test in verdict.tests)
     record.notes["reference_cpu_s"] = round(slowest, 4)

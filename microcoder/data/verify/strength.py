@@ -1,4 +1,4 @@
-"""Are the tests strong? A reference with one small mistake should be rejected: tests that let many pass reward wrong
+"""Strength of tests: a reference with one small mistake should be rejected, for tests that let many pass reward wrong
 programs.
 
     weak_tests    too many mutants of the reference are accepted, or a program that always gives the same answer
@@ -9,21 +9,27 @@ equivalent: 2 to 6% of all mutants of such a set, but up to 40% for a single pro
 live: of the 24 test sets above 0.35 in 371 measured, 21 were weak indeed when looked at.
 
 One answer to all tests is weak, even where it is always the right one, and so is a single test with a short answer.
+Asserts that check no more than a type, or that there is an answer at all, accept a constant too: where it cannot be
+told what they expect, a few plain answers are tried.
 """
 
 from __future__ import annotations
 
+import ast
+import json
+
+from ...judge.asserts import probes
 from ...judge.base import Judging
-from ...schema import ACCEPTED
+from ...schema import ACCEPTED, Problem
 from ..record import Dropped, Record
-from .constant import constant_answers
 from .mutations import mutants
-from .options import DEFAULTS, Options
-from .programs import check_sound, judged, programs
+from .programs import DEFAULTS, Options, check_sound, judged, programs
 from .references import LIMIT_S
 
 SHORTEST_S = 0.1  # CPU seconds, for references that take next to none; 0.5 changed no verdict of 156 problems
 NOT_RUN = ("compile_error", "no_code", "internal_error")
+GUESSABLE = 60  # characters; a single test with a longer answer is no guess
+PLAIN = ("0", "''", "[]", "True", "0.5")
 
 
 def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> Record:
@@ -54,3 +60,53 @@ def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> 
     if len(counted) >= options.least and len(living) > options.alive * len(counted):
         raise Dropped("weak_tests", f"{len(living)} of {len(counted)} mutants accepted, e.g. {living[0]}")
     return record
+
+
+# --- constant answers
+
+
+def constant_answers(problem: Problem) -> list[tuple[str, str]]:
+    """Pairs of an answer that all tests may expect and a program that gives it; [] where tests expect several."""
+    expected = _expected(problem)
+    answers: list[str] = []
+    if expected is not None:
+        if len(set(expected)) != 1 or (len(expected) == 1 and len(expected[0]) > GUESSABLE):
+            return []
+        answers = [_expression(expected[0]) if problem.kind == "function" else expected[0]]
+    if problem.kind == "assert":  # `type(f(x)) is int` expects an int, but not of f
+        answers += PLAIN
+    return [(answer, _program(problem, answer)) for answer in answers if problem.kind == "stdin" or problem.entry_point]
+
+
+def _program(problem: Problem, answer: str) -> str:
+    if problem.kind == "stdin":
+        return f"print({answer!r})"
+    owner, _, name = problem.entry_point.rpartition(".")
+    if owner:
+        return f"class {owner}:\n    def {name}(self, *args, **named):\n        return {answer}"
+    return f"def {name}(*args, **named):\n    return {answer}"
+
+
+def _expected(problem: Problem) -> list[str] | None:
+    """The expected value of each test as it is written; None if that cannot be told of every test."""
+    if problem.kind != "assert":
+        return [test.output.strip() for test in problem.tests]
+    try:
+        found = probes(problem.asserts, problem.entry_point, problem.setup)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    plain = {"truth": "True", "false": "False"}
+    known = [plain.get(probe.op, probe.expected) for probe in found if probe.op in ("==", "is", *plain)]
+    return known if found and len(known) == len(found) else None
+
+
+def _expression(text: str) -> str:
+    """Write a test's output, JSON or not, as a Python expression."""
+    try:
+        return repr(json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return repr(ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return repr(text)

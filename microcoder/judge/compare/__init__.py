@@ -13,9 +13,9 @@ from .icpc import validate
 from .lenient import lenient_text, lenient_value
 from .match import STRATEGIES, Match, differ, weakest
 from .numbers import DEFAULT_TOLERANCE
-from .text import robust
+from .outputs import robust
+from .structures import ROBUST, walk
 from .unordered import same_elements
-from .values import ROBUST, walk
 
 __all__ = ["STRATEGIES", "Match", "compare_text", "compare_value", "weakest"]
 

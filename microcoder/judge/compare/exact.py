@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from .match import Match, differ, shorten
-from .values import walk
+from .structures import walk
 
 _BLOCK = 1 << 16
 

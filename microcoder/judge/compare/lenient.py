@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .keys import key
+from .keys import key, verdicts_in_order
 from .unordered import same_counts
-from .words import verdicts_in_order
 
 _PRINTABLE = slice(33, 127)
 _SEQUENCES = (list, tuple)

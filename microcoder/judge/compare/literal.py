@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from .keys import key
-from .values import walk
+from .structures import walk
 
 MAX_SIZE = 1 << 20  # bytes of the expected text; larger ones may differ in spacing only
 _MAX_DEPTH = 200

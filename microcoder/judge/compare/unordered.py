@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from .keys import key
 from .numbers import canonical, is_approximate
-from .values import walk
+from .structures import walk
 
 _FEW = 200
 _SPELLED = 2_000_000  # bytes of lines that are brought into one spelling

@@ -36,7 +36,7 @@ class Stock(NamedTuple):
     test_filter: seccomp.Filter | None
 
 
-class Box:
+class SandboxedRun:
     def __init__(self, job: dict[str, Any], sock: socket, fds: list[int], stock: Stock) -> None:
         self.job, self.stock = job, stock
         self.stdin = job["kind"] in ("stdin", "binary", "compile")
@@ -259,7 +259,7 @@ class Box:
             return True
 
     def reused(self) -> tuple[Any, ...]:
-        """One test in a process that earlier tests ran in: faster, and state can leak (see docs/judge.md)."""
+        """Run one test in a process that earlier tests ran in: faster, and state can leak from one to the next."""
         self.put_own_file()
         if self.runner is None:
             self.runner = _Runner(self)
@@ -278,7 +278,7 @@ class Box:
 class _Runner:
     """The process that runs many tests of one candidate in turn."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: SandboxedRun) -> None:
         self.box = box
         box.arrange(*map(os.dup, box.kept))
         ours, theirs = socketpair()
@@ -304,7 +304,7 @@ class _Runner:
         files = {fd: fcntl.fcntl(fd, fcntl.F_DUPFD, 32) for fd in range(box.open_to)}
         while control.recv(1):
             status = box.run_once()
-            if status or _thread._count():
+            if status or _thread._count() or program.spent:
                 program.leave(status)  # threads cannot be undone; the next test gets a new process
             scope.clear()
             scope.update(fresh)

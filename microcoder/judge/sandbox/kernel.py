@@ -65,8 +65,8 @@ def bare_clone(flags: int = 0) -> int:
     """fork(), with new namespaces if `flags` say so, but without the interpreter's and the C library's fork hooks.
 
     Sound only in a process that has one thread and has had no other: then there are no locks to mend. The hooks touch
-    so much memory that leaving them out makes a test process twice as cheap (figures in docs/judge.md). What they would
-    have done besides: reseed `random`, which a judge that wants repeatable verdicts does not want.
+    so much memory that leaving them out makes a test process twice as cheap. What they would have done besides:
+    reseed `random`, which a judge that wants repeatable verdicts does not want.
     """
     if _COLUMN is None:
         return os.fork()

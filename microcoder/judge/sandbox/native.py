@@ -13,14 +13,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from . import kernel, seccomp
-from .box import Box
+from .box import SandboxedRun
 
 SPARE = 16 << 20  # of the memory limit that the stack does not get: without end, recursion is a crash and no more
 NOT_EXECUTED = 126  # as a shell says
 SOURCE, RESULT = "solution.cpp", "solution"  # the names that the steps of the compiler use
 
 
-class Native(Box, ABC):
+class Native(SandboxedRun, ABC):
     arguments: list[str]
     password = 0
 
@@ -114,4 +114,4 @@ class Compiler(Native):
             pass  # no output then, which says enough
 
 
-BOXES: dict[str, type[Box]] = {"binary": Binary, "compile": Compiler}
+BOXES: dict[str, type[SandboxedRun]] = {"binary": Binary, "compile": Compiler}

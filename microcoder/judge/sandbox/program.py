@@ -106,6 +106,9 @@ def open_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
+spent: list[str] = []  # modules that end once for all: a second `threading._shutdown` would wait for nobody
+
+
 def run_stdin(code: types.CodeType, module: types.ModuleType, finish: bool, aloud: bool = False) -> int:
     """The program as a script: threads waited for, atexit run, all flushed.
 
@@ -126,6 +129,7 @@ def run_stdin(code: types.CodeType, module: types.ModuleType, finish: bool, alou
             _show(error)
     try:
         if _thread._count() and "threading" in sys.modules:
+            spent.append("threading")
             sys.modules["threading"]._shutdown()  # waits for threads that are not daemons
         atexit._run_exitfuncs()
         _flush(sys.stdout)

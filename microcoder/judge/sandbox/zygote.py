@@ -12,7 +12,7 @@ from _socket import socket
 from typing import Any
 
 from . import kernel, program, root, seccomp, template, wire
-from .box import Box, Stock
+from .box import SandboxedRun, Stock
 from .native import BOXES
 
 # Loaded ahead of time: what most programs for contests use, and no more. Each further module makes every fork of every
@@ -113,7 +113,7 @@ def _enter_box(zygote: socket, job: dict[str, Any], fds: list[int], stock: Stock
     try:
         zygote.close()
         os.setsid()  # or a signal to its process group would reach the zygote
-        box = BOXES.get(job["kind"], Box)(job, socket(fileno=fds[0]), fds[1:], stock)
+        box = BOXES.get(job["kind"], SandboxedRun)(job, socket(fileno=fds[0]), fds[1:], stock)
         box.main()
     except BaseException as error:
         try:

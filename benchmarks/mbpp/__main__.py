@@ -1,0 +1,4 @@
+from benchmarks.entry import run
+
+if __name__ == "__main__":
+    run("benchmarks.mbpp", stopped="stopped; the same command goes on with what is left")

@@ -1,0 +1,140 @@
+"""What a run on a cluster should take, on paper: seconds, memory, judge cores and cost of the cluster-* configs.
+
+    python -m benchmarks.training scale
+    python -m benchmarks.training scale --gpu h100 --price 2.5 --share 0.3 0.6 --json scale.json
+
+Nothing here is measured; what is put in was, or is an assumption, and each is one line of CONSTANTS or an option:
+
+1. Generation reads the weights and all keys and values once a token. `--share` is how much of the memory's rate is
+   reached: our own sampler reaches 0.20 to 0.27 with a 135M model (docs/results.md); servers are said to reach 0.6.
+2. Lengths are spread evenly from 0 to the limit, so the mean is half of it and some response takes all of it.
+3. A token costs 10 operations for each weight: the update with activations computed twice (8), and the
+   log-probabilities before it (2), at `--mfu` of the GPU's rate.
+4. A candidate costs the judge what the mix of programs in docs/results.md does. It works while others are generated;
+   but a fifth of the responses may reach the limit together, and a step shall not wait more than 5% for those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from microcoder.config import Config, load
+from microcoder.config.layers import shipped
+
+GPUS = {"h200": (141, 4.24e12, 989e12), "h100": (80, 3.0e12, 989e12)}  # GB, bytes/s, bfloat16 operations/s
+JUDGE = {"no program loops": 0.033, "with endless loops": 0.141}  # core seconds a candidate, x86 (docs/results.md)
+AT_ONCE, WAIT = 0.2, 0.05  # this share of the responses reaches the limit together; the step may wait so long for them
+PROMPT = 600  # tokens
+OTHER = 0.1  # of a step: weights handed to the sampler, batches, bookkeeping
+
+
+@dataclass(frozen=True)
+class Shape:
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head: int
+    inner: int
+    words: int = 151_936
+    tied: bool = True
+
+    @property
+    def weights(self) -> float:
+        attention = 2 * self.width * self.head * (self.heads + self.kv_heads)
+        words = self.words * self.width * (1 if self.tied else 2)
+        return words + self.layers * (attention + 3 * self.width * self.inner)
+
+    @property
+    def token_bytes(self) -> float:
+        """Of the keys and values of one token, in bfloat16."""
+        return self.layers * 2 * self.kv_heads * self.head * 2
+
+
+SHAPES = {
+    "Qwen/Qwen3-4B-Instruct-2507": Shape(36, 2560, 32, 8, 128, 9728),
+    "Qwen/Qwen3-32B": Shape(64, 5120, 64, 8, 128, 25_600, tied=False),
+}
+
+
+def generation(config: Config, rate: float, share: float) -> float:
+    """Seconds until the longest response ends; copies of the model on tensor_parallel GPUs each take their part."""
+    shape, limit, parts = SHAPES[config.model.name], config.train.max_response_tokens, config.cluster.tensor_parallel
+    copies = config.cluster.processes / parts
+    responses = config.train.train_batch_size * config.grpo.samples / copies
+    waves = max(1.0, responses / config.rollout.batch)  # more than fit at once follow one another
+    at_once = responses / waves
+    read = sum(2 * shape.weights + at_once * (1 - t / limit) * (PROMPT + t) * shape.token_bytes for t in range(limit))
+    return waves * read / (rate * parts * share)
+
+
+def estimate(config: Config, gpu: str, share: float, mfu: float, price: float) -> dict[str, Any]:
+    size, rate, operations = GPUS[gpu]
+    shape, gpus = SHAPES[config.model.name], config.cluster.processes
+    limit, parts = config.train.max_response_tokens, config.cluster.tensor_parallel
+    responses = config.train.train_batch_size * config.grpo.samples
+    made = responses * limit / 2
+    sample_s = generation(config, rate, share)
+    update_s = 10 * shape.weights * (made + responses * PROMPT) / (gpus * operations * mfu)
+    step_s = (sample_s + update_s) / (1 - OTHER)
+    tokens = config.train.micro_batch_size * (PROMPT + limit)  # of one pass, at the longest
+    gb = {
+        "weights, gradients, optimizer": 16 * shape.weights / gpus / 1e9,
+        "activations kept": tokens * shape.layers * shape.width * 2 / 1e9,
+        "logits and their gradients": 2 * tokens * shape.words * 4 / 1e9,
+        "vLLM: its share": config.rollout.memory * size,
+        "of which weights": 2 * shape.weights / parts / 1e9,
+    }
+    kept = (gb["vLLM: its share"] - gb["of which weights"]) * 1e9 * parts / shape.token_bytes
+    hours = config.train.steps * step_s / 3600
+    return {
+        "gpus": gpus, "weights": shape.weights, "generation_s": sample_s, "update_s": update_s, "step_s": step_s,
+        "tokens_per_s": made / sample_s, "tokens_per_s_gpu": made / sample_s / gpus,
+        "judge_cores": {name: responses * cost / sample_s for name, cost in JUDGE.items()},
+        "judge_cores_at_the_end": {name: AT_ONCE * responses * cost / (WAIT * step_s) for name, cost in JUDGE.items()},
+        "gb_per_gpu": gb, "gpu_gb": size, "tokens_kept_per_copy": kept,
+        "hours": hours, "gpu_hours": hours * gpus, "cost": hours * gpus * price,
+    }  # fmt: skip
+
+
+def show(name: str, low: dict[str, Any], high: dict[str, Any]) -> None:
+    def both(key: str, form: str = "{:,.0f}", first: dict[str, Any] = low, second: dict[str, Any] = high) -> str:
+        return " to ".join(form.format(found[key]) for found in (first, second))
+
+    print(f"\n{name}: {low['weights'] / 1e9:.1f}B weights on {low['gpus']} GPUs, at the lower and the higher share")
+    rows = [
+        ("generation", both("generation_s") + " s"),
+        ("tokens/s", f"{both('tokens_per_s')} ({both('tokens_per_s_gpu')} a GPU)"),
+        ("update", f"{low['update_s']:,.0f} s"),
+        ("a step", both("step_s") + " s"),
+        ("all steps", f"{both('hours', '{:,.1f}')} h, {both('gpu_hours')} GPU hours, cost {both('cost')}"),
+    ]
+    for kind in JUDGE:
+        for when, key in (("while generating", "judge_cores"), ("for the last", "judge_cores_at_the_end")):
+            rows.append((f"judge cores, {kind}, {when}", both(kind, "{:.2f}", low[key], high[key])))
+    rows += [(f"GB a GPU: {what}", f"{gb:.1f}") for what, gb in low["gb_per_gpu"].items()]
+    rows.append(("tokens whose keys fit in a copy's share", f"{low['tokens_kept_per_copy']:,.0f}"))
+    for label, value in rows:
+        print(f"  {label:<52} {value}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpu", choices=GPUS, default="h200")
+    parser.add_argument("--share", type=float, nargs=2, default=(0.25, 0.6), metavar=("LOW", "HIGH"))
+    parser.add_argument("--mfu", type=float, default=0.35, help="share of the GPU's operations that the update reaches")
+    parser.add_argument("--price", type=float, default=3.0, help="of a GPU hour")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    found = {}
+    for name, path in shipped().items():
+        if name.startswith("cluster-"):
+            config = load(path)
+            found[name] = [estimate(config, args.gpu, share, args.mfu, args.price) for share in args.share]
+            show(name, *found[name])
+    if args.json:
+        args.json.write_text(json.dumps({"gpu": args.gpu, "share": args.share, "mfu": args.mfu, **found}, indent=2))

@@ -1,1 +1,0 @@
-"""Evaluation that people can trust: suites, samples, scores, comparisons."""

@@ -1,0 +1,268 @@
+"""`microcoder eval`: a model or a file of completions in, scores with intervals out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import Refused
+from .completion import complete_model, complete_suite
+from .shown import echo
+
+if TYPE_CHECKING:
+    from ..evaluation.folder import Scores
+
+FORMATS = ("text", "markdown", "latex", "json")
+
+
+class EvalGroup(click.Group):
+    """`eval MODEL ...` runs one; the other commands are named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args if args and args[0] in self.commands else ["run", *args])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return "" if name == "run" else name, command, rest
+
+
+class EvalRun(click.Command):
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Further commands, each with --help"):
+            formatter.write_dl(
+                [
+                    ("eval compare A B", "Tell whether two evaluations differ by more than chance."),
+                    ("eval show FOLDER", "Print the scores again, as text, Markdown, LaTeX or JSON."),
+                    ("eval temperatures", "Accuracy and diversity over temperatures, for a list of checkpoints."),
+                ]
+            )
+
+
+def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which problems: the same for every command that asks a model."""
+    options = [
+        click.option("--suite", required=True, shell_complete=complete_suite,
+                     help="livecodebench, humaneval, mbpp, starter, or a problem file."),
+        click.option("--data", type=click.Path(), help="The suite's file or folder; else it comes from the hub."),
+        click.option("--release", default="", help="Of livecodebench: v6 is what is new in v6, release_v6 is all."),
+        click.option("--from", "start", default="", metavar="DATE", help="Only problems of this day or later."),
+        click.option("--to", "end", default="", metavar="DATE", help="Only problems of this day or earlier."),
+        click.option("--platform", "platforms", multiple=True, help="Only this platform; may be given again."),
+        click.option("--difficulty", "difficulties", multiple=True,
+                     help="Only this difficulty: a label, a band such as 0.4-0.6, or a score in it; again for more."),
+        click.option("--first", type=click.IntRange(min=1), help="Only the first so many problems, to try things."),
+        click.option("--unchecked", is_flag=True, help="Take a suite's files whatever the number of their problems."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn errors that say what to type into refusals."""
+    from ..config import ConfigError
+    from ..evaluation.suite import EvaluationError
+    from ..judge import JudgeError
+    from ..runs import RunError
+
+    try:
+        yield
+    except (ConfigError, EvaluationError, JudgeError, RunError, OSError) as error:
+        raise Refused(str(error)) from None
+
+
+@click.group("eval", cls=EvalGroup)
+def command() -> None:
+    """Scores of models on suites of problems."""
+
+
+@command.command("run", cls=EvalRun, hidden=True)
+@click.argument("words", nargs=-1, metavar="[MODEL] [section.key=value ...]", shell_complete=complete_model)
+@suite_options
+@click.option("-n", "--samples", "--tries", "samples", type=click.IntRange(min=1),
+              help="Samples for each problem; 4 if not given.")  # fmt: skip
+@click.option("--temperature", type=click.FloatRange(min=0), help="Of sampling; 0.2 if not given.")
+@click.option("--limit", "limits", metavar="N[,N...]", help="Tokens in a response; several cost as the largest.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of sampling.")
+@click.option("--completions", type=click.Path(), default="", help="Score this file instead of a model.")
+@click.option("--missing", type=click.Choice(("refuse", "wrong", "skip")), default="refuse", show_default=True,
+              help="What to do with problems that have no completion.")  # fmt: skip
+@click.option("--server", metavar="URL", default="",
+              help="Ask MODEL there: any OpenAI-compatible address, mostly ending in /v1.")  # fmt: skip
+@click.option("--key-env", default="", help="The environment variable with the server's key.")
+@click.option("--concurrency", type=click.IntRange(min=1), default=32, show_default=True, help="Requests at a time.")
+@click.option("-o", "--output", type=click.Path(), help="The folder; else runs/a/bench/SUITE or bench/MODEL/SUITE.")
+@click.option("--fresh", is_flag=True, help="Start the folder over instead of going on with it.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="To print.")
+def run(words: tuple[str, ...], suite: str, form: str, limits: str | None, **options: Any) -> int:
+    """Score MODEL on a suite: nano, a hub id, a folder, a run such as runs/a; or a file of completions.
+
+    Samples are kept as they come: after a kill the same command goes on, and ends as if it had never been stopped. Each
+    is judged under LiveCodeBench's rule (exact) and ours (robust) at once.
+    """
+    from ..api import evaluate
+
+    models, settings = divided(words)
+    if len(models) > 1:
+        raise click.UsageError(f"one model at a time; here are {', '.join(models)}")
+    try:
+        with refusals():
+            limit = limits_of(limits)
+            scores = evaluate("".join(models), suite, *settings, limit=limit, note=say, watch=watched, **options)
+    except KeyboardInterrupt:
+        return stopped()
+    return show_scores(scores, form)
+
+
+@command.command("show")
+@click.argument("folder", type=click.Path())
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+def show(folder: str, form: str) -> int:
+    """Print the scores of an evaluation again."""
+    from ..evaluation.folder import read_scores
+
+    with refusals():
+        scores = read_scores(folder)
+    return show_scores(scores, form)
+
+
+@command.command("compare")
+@click.argument("before", type=click.Path())
+@click.argument("after", type=click.Path())
+@click.option("--limit", type=click.IntRange(min=0), help="Under this limit; else the largest that both have.")
+@click.option("--policy", type=click.Choice(("exact", "robust")), default="robust", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+def compare(before: str, after: str, limit: int | None, policy: str, form: str) -> int:
+    """Tell whether two evaluations differ by more than chance would give, problem by problem."""
+    from ..evaluation import tables
+    from ..evaluation.folder import compare_scores, read_scores
+
+    with refusals():
+        found, notes = compare_scores(read_scores(before), read_scores(after), limit, policy)
+    for note in notes:
+        say(f"note: {note}")
+    names = (before, after)
+    if form == "json":
+        echo(json.dumps({"names": names, **found}, indent=1))
+    else:
+        forms = {
+            "text": tables.comparison_text,
+            "markdown": tables.comparison_markdown,
+            "latex": tables.comparison_latex,
+        }
+        echo(forms[form](found, names))
+    return 0
+
+
+@command.command("temperatures")
+@click.argument("words", nargs=-1, required=True, metavar="MODEL... [section.key=value ...]")
+@suite_options
+@click.option("--grid", default="0.2,0.6,1.0,1.4,1.8", show_default=True, help="Temperatures.")
+@click.option("-n", "--samples", "--tries", "samples", type=click.IntRange(min=2), default=4, show_default=True,
+              help="Samples for each problem.")  # fmt: skip
+@click.option("--limit", "limits", metavar="N", help="Tokens in a response.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("-o", "--output", type=click.Path(), required=True, help="A folder for the evaluations and the figure.")
+def temperatures(words: tuple[str, ...], grid: str, limits: str | None, output: str, **options: Any) -> int:
+    """Accuracy and diversity of checkpoints over a grid of temperatures, as a table and a figure."""
+    models, settings = divided(words)
+    if not models:
+        raise click.UsageError("name at least one model, or a checkpoint such as runs/a")
+    try:
+        with refusals():
+            from ..evaluation.harness import prepare
+            from ..evaluation.temperatures import sweep
+            from ..training.launch import quiet
+
+            exam = prepare(settings=settings, limits=limits_of(limits), note=say, **options)
+            quiet()
+            table = sweep(models, numbers_of(grid), Path(output), exam, say, watched)
+    except KeyboardInterrupt:
+        return stopped()
+    echo(table)
+    echo(f"the figure: {Path(output) / 'temperatures.png'}")
+    return 0
+
+
+def show_scores(scores: Scores, form: str) -> int:
+    from ..evaluation import tables
+
+    result = scores.result
+    if form == "json":
+        echo(json.dumps(result, indent=1))
+    else:
+        echo({"text": tables.text, "markdown": tables.markdown, "latex": tables.latex}[form](result))
+    if form == "text":
+        echo(f"in {scores.folder}: samples.jsonl and verdicts.jsonl to read, scores.json, report.md, table.tex")
+    return 1 if any(limit["internal_errors"] for limit in result["scores"].values()) else 0
+
+
+def divided(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Divide words into (models, settings)."""
+    from ..config import SETTING
+
+    settings = [word for word in words if SETTING.fullmatch(word)]
+    return [word for word in words if word not in settings], settings
+
+
+def limits_of(text: str | None) -> tuple[int, ...]:
+    """Read 4096,8192 or 4k,8k."""
+    words = [word for word in (text or "").lower().split(",") if word]
+    try:
+        found = [int(word.removesuffix("k")) * (1024 if word.endswith("k") else 1) for word in words]
+    except ValueError:
+        found = [0]
+    if any(limit < 1 for limit in found):
+        raise Refused(f"--limit {text}: write numbers of tokens, such as 4096,8192 or 4k,8k")
+    return tuple(sorted(set(found)))
+
+
+def numbers_of(text: str) -> list[float]:
+    try:
+        found = sorted({float(word) for word in text.split(",") if word})
+    except ValueError:
+        found = []
+    if not found or min(found) < 0:
+        raise Refused(f"--grid {text}: write temperatures such as 0.2,0.6,1.0")
+    return found
+
+
+def say(text: str) -> None:
+    echo(text, err=True)
+
+
+def stopped() -> int:
+    say("\nstopped; what was written is kept, and the same command goes on from there")
+    return 130
+
+
+class VerdictProgress:
+    """Progress on the terminal: how many verdicts there are, and when all will be."""
+
+    def __init__(self, total: int) -> None:
+        from .progress import Progress
+
+        self.progress = Progress(total, "verdicts")
+
+    def judged(self, before: bool) -> None:
+        self.progress.step(judged=not before)
+
+    def say(self, text: str) -> None:
+        self.progress.say(text)
+
+
+@contextmanager
+def watched(total: int, title: str) -> Iterator[VerdictProgress]:
+    watcher = VerdictProgress(total)
+    if title:
+        watcher.say(title)
+    with watcher.progress:
+        yield watcher

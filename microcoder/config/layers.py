@@ -1,0 +1,201 @@
+"""The three layers of a configuration, their errors, and how a configuration is found by its name.
+
+A layer that names a preset brings all of the preset's values with it, under the layer's own: so a preset on the
+command line replaces what a file spelled out, and a single key still wins over its preset.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from ..schema import nearest
+from .presets import PRESETS
+from .sections import Config
+from .toml import expected, fields_of, toml_value
+
+Settings = TypeVar("Settings", bound=BaseModel)
+SETTING = re.compile(r"([\w-]+(?:\.[\w-]+)*)=(.*)", re.DOTALL)
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used; the message says what was found, what is expected, and what to type."""
+
+
+def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Config:
+    """The defaults, then the file, then each `section.key=value`."""
+    return load_as(Config, path, overrides, _with_preset({"grpo": {"preset": Config().grpo.preset}}))
+
+
+def configuration(words: Sequence[str]) -> tuple[Config, Path]:
+    """`[CONFIG] [section.key=value ...]` -> the configuration, and the folder of its run.
+
+    CONFIG is a file, a run, or a configuration of the package by its name.
+    """
+    named = bool(words) and SETTING.fullmatch(words[0]) is None
+    changes = words[1:] if named else words
+    path = find(words[0]) if named else None
+    config = load(path, changes)
+    if named and path == Path(words[0]) / "config.toml":  # a run: it is gone on with where it lies now
+        if not any(change.startswith(("train.folder=", "train.name=")) for change in changes):
+            return config, path.parent
+    return config, Path(config.train.folder) / (config.train.name or (Path(words[0]).stem if named else "run"))
+
+
+def find(word: str) -> Path:
+    """Return the file that CONFIG means: a file, the settings of a run, or a configuration of the package."""
+    path, names = Path(word), shipped()
+    if (path / "config.toml").exists():
+        return path / "config.toml"
+    if path.exists() and not path.is_dir():
+        return path
+    if word in names:
+        return names[word]
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder that holds no run; name a run, a file, or one of {', '.join(names)}")
+    if path.suffix == ".toml" or "/" in word:
+        raise ConfigError(f"there is no file {path}; to begin one: microcoder cp demo {path}")
+    hint = nearest(word, names) or f"; there are {', '.join(names)}"
+    raise ConfigError(f"{word!r} is neither a file nor a configuration of the package{hint}")
+
+
+def load_as(
+    model: type[Settings],
+    path: str | Path | None,
+    overrides: Sequence[str] = (),
+    defaults: dict[str, Any] | None = None,
+) -> Settings:
+    """The same for settings of another kind."""
+    data: dict[str, Any] = defaults or {}
+    origin: dict[tuple[str, ...], str] = {}  # where each value came from, for the messages
+    if path is not None:
+        layer = {key: {"on": value} if _short(model, key, value) else value for key, value in _read(Path(path)).items()}
+        origin = dict.fromkeys(_check_keys(model, layer, (), str(path)), f"{path}: ")
+        _merge(data, _with_preset(layer))
+    layer = {}
+    for text in overrides:
+        keys, value = parse_setting(text, model)
+        for key in reversed(keys):
+            value = {key: value}
+        origin |= dict.fromkeys(_check_keys(model, value, (), text), "")
+        _merge(layer, value)
+    _merge(data, _with_preset(layer))
+    try:
+        return model.model_validate(data)
+    except ValidationError as failure:
+        places = [error["loc"] for error in failure.errors()]  # a union's places go deeper than the key
+    wrong = [keys for keys in origin if any(keys == place[: len(keys)] for place in places)]
+    raise ConfigError("\n".join(_complaint(model, data, keys, origin[keys]) for keys in wrong))
+
+
+def parse_setting(text: str, model: type[BaseModel] = Config) -> tuple[tuple[str, ...], Any]:
+    """`judge.workers=4` -> (("judge", "workers"), 4): the value is TOML, or text where it is not TOML."""
+    match = SETTING.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"{text!r} is not a setting; write section.key=value, such as judge.workers=4")
+    keys = tuple(match[1].split("."))
+    if _short(model, match[1], match[2]):
+        return (match[1], "on"), match[2]
+    if len(keys) == 1:
+        found = [f"{section}.{text}" for section, field in model.model_fields.items() if keys[0] in fields_of(field)]
+        raise ConfigError(f"{text!r} names no section; write {found[0] if found else 'section.key=value'}")
+    try:
+        parsed = tomllib.loads(f"value = {match[2]}")
+    except tomllib.TOMLDecodeError:
+        return keys, match[2]
+    value = parsed.get("value")
+    if len(parsed) != 1 or isinstance(value, datetime.date | datetime.time):
+        return keys, match[2]
+    return keys, value
+
+
+def settings(section: str | None = None) -> Iterator[tuple[str, FieldInfo]]:
+    """("judge.workers", its field), ... for help texts and shell completion."""
+    for name, field in Config.model_fields.items():
+        if section in (None, name):
+            yield from ((f"{name}.{key}", inner) for key, inner in fields_of(field).items())
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        hint = f"; to write one: microcoder config > {path}" if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"cannot read {path}: {error.strerror}{hint}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"cannot read {path}: it is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}; `microcoder config` prints a file that is") from None
+
+
+def _check_keys(model: type[BaseModel], data: Any, above: tuple[str, ...], source: str) -> list[tuple[str, ...]]:
+    """The path of every value in `data`; an unknown key is refused with the nearest known one."""
+    here, found = ".".join(above), []
+    if not isinstance(data, dict):
+        raise ConfigError(f"{source}: {here} is a section, not a value; its keys are {', '.join(model.model_fields)}")
+    for key, value in data.items():
+        keys = (*above, key)
+        if key not in model.model_fields:
+            where = f"section [{here}]" if here else "the settings"
+            homes = [name for name, field in model.model_fields.items() if key in fields_of(field)]
+            hint = f"; it belongs in section [{homes[0]}]" if homes else nearest(key, model.model_fields)
+            known = "; known are " + ", ".join(model.model_fields)
+            raise ConfigError(f"{source}: unknown key {key!r} in {where}{hint or known}")
+        field = model.model_fields[key]
+        if fields_of(field):
+            found += _check_keys(field.annotation, value, keys, source)  # type: ignore[arg-type]
+        else:
+            found.append(keys)
+    return found
+
+
+def _short(model: type[BaseModel], key: str, value: Any) -> bool:
+    """Whether it is short for a section's `on`: judge = "http://...", in a file or on the command line."""
+    return isinstance(value, str) and key in model.model_fields and "on" in fields_of(model.model_fields[key])
+
+
+def _with_preset(layer: dict[str, Any]) -> dict[str, Any]:
+    grpo = layer.get("grpo", {})
+    name = grpo.get("preset")
+    return {**layer, "grpo": {**PRESETS[name], **grpo}} if isinstance(name, str) and name in PRESETS else layer
+
+
+def _merge(data: dict[str, Any], more: dict[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(data.get(key), dict):
+            _merge(data[key], value)
+        else:
+            data[key] = value
+
+
+def _complaint(model: type[BaseModel], data: dict[str, Any], keys: tuple[str, ...], source: str) -> str:
+    value: Any = data
+    field = model.model_fields[keys[0]]
+    for depth, key in enumerate(keys):
+        value = value[key]
+        field = fields_of(field)[key] if depth else field
+    kinds = {bool: "true/false", int: "a whole number", float: "a number", str: "text", list: "a list", dict: "a table"}
+    found = f"{toml_value(value)} ({kinds.get(type(value), type(value).__name__)})"
+    name = ".".join(keys)
+    takes = expected(field.annotation, field.metadata)
+    return f"{source}{name} is {found}; expected {takes}\n  {name}: {field.description}"
+
+
+RECIPES = Path(__file__).parent / "recipes"
+
+
+def shipped() -> dict[str, Path]:
+    """Every configuration by name."""
+    return {path.stem: path for path in sorted(RECIPES.glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """What a configuration is for: its first line, a comment."""
+    return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ").rstrip()

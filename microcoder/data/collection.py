@@ -1,0 +1,137 @@
+"""Collect: read every source into parts, side by side; a source that was read before is not read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from ..schema import Problem
+from .parts import OUTSIDE, SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
+from .pipeline import StepProgress
+from .record import Dropped, Record
+from .settings import Source
+from .sources import SourceError, Unreadable, collect, detect
+
+NAME = "collect/1-read"
+SOURCES = "sources.json"  # beside the parts: the name and the file of each source, by the number in a part's name
+NUMBER = re.compile(r"(\d+)(?:#\d+)?$")
+
+
+def collect_all(
+    out: Path, sources: list[Source], limit: int, workers: int, progress: StepProgress
+) -> tuple[list[Path], str]:
+    """Return (the parts, a digest of what they were made of). Rows that cannot be read are drops with their reason."""
+    named = [(source, layout_of(source)) for source in sources]
+    digest = digest_of(sources, limit)
+    folder = out / NAME
+    finished = begin(folder, digest)
+    files = [Path(source.path).name for source in sources]
+    known = [file if files.count(file) == 1 else source.path for file, source in zip(files, sources, strict=True)]
+    named_files = {f"{n:02}": {"name": source.name, "file": known[n]} for n, source in enumerate(sources)}
+    write_json(folder / SOURCES, named_files)
+    if finished is not None:
+        progress.done(NAME, Counts.of(finished["kept"], finished["dropped"]), finished["seconds"], again=True)
+        return kept_parts(folder), digest
+    started = time.monotonic()
+    progress.step(NAME, len(named))
+    total = Counts()
+    jobs = [(n, source.model_dump(), layout) for n, (source, layout) in enumerate(named)]
+    work = partial(collect_one, folder, limit)
+    with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn")) as pool:
+        for counts in pool.map(work, jobs):
+            total.add(counts)
+            progress.part(counts)
+    seconds = time.monotonic() - started
+    write_json(folder / "done.json", {**total.to_dict(), "seconds": round(seconds, 2), "digest": digest})
+    progress.done(NAME, total, seconds, again=False)
+    return kept_parts(folder), digest
+
+
+def by_number(out: Path) -> dict[str, dict[str, str]]:
+    """The "name" and "file" of each source of a run, by the number in the names of its parts."""
+    path = out / NAME / SOURCES
+    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) -> Counts:
+    """Read one source, in a worker process, part by part; parts that are there already are only counted."""
+    number, settings, layout = job
+    found = read(Source(**settings), layout, limit)
+    total = Counts()
+    for part in range(1 << 30):
+        chunk = list(islice(found, SIZE))
+        if not chunk:
+            break
+        name = f"{number:02}-{part:05}"
+        total.add(count_part(folder, name) or write_part(folder, name, chunk))
+    return total
+
+
+def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]:
+    """Yield all records of a source, and its rows that are no record."""
+    wanted, taken = ranges(source.ids), 0
+    for found in collect(layout, source.path, mapping=source.mapping or None, source=source.name):
+        if limit and taken >= limit:
+            return
+        if isinstance(found, Unreadable):
+            yield Record(Problem(found.where)), Dropped(found.reason, found.detail)
+            continue
+        found.problem.licence = found.problem.licence or source.licence
+        if wanted and not within(found.problem.id, wanted):
+            yield found, Dropped(OUTSIDE, f"its id is not among {source.ids}")
+        else:
+            taken += 1
+            yield found
+
+
+def layout_of(source: Source) -> str:
+    """The layout that is named, or else detected."""
+    if source.read != "auto":
+        return source.read
+    try:
+        layout = detect(source.path)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{source.path} cannot be read: {error}") from None
+    if layout is None:
+        raise SourceError(
+            f'{source.path} has none of the known layouts; name one (read = "apps"), or say what its columns are: '
+            'read = "generic", mapping = {id = "name", statement = "question", tests = "cases"}'
+        )
+    return layout
+
+
+def ranges(text: str) -> list[range]:
+    """Read "11-510, 600" as numbers; ends are included."""
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
+        if match is None:
+            raise SourceError(f'ids = {text!r} is no list of numbers; write such as ids = "601-974"')
+        found.append(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return found
+
+
+def within(ident: str, wanted: list[range]) -> bool:
+    match = NUMBER.search(ident)
+    return match is not None and any(int(match[1]) in each for each in wanted)
+
+
+def digest_of(sources: list[Source], limit: int) -> str:
+    """A digest that changes when a setting or a file does."""
+    stamps = []
+    for source in sources:
+        path = Path(source.path)
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        stamps.append([(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()])
+    text = json.dumps([[source.model_dump() for source in sources], limit, stamps], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

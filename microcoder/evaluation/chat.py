@@ -1,0 +1,128 @@
+"""A model behind an OpenAI-compatible address: vLLM, SGLang, llama.cpp, a provider.
+
+1. Each request has a seed of its own, made of the evaluation's seed, the problem and the try: an evaluation that goes
+   on asks as one that was never stopped. Whether the server keeps to it is another matter.
+2. Several limits cost one generation, as they do with a model on this machine, if the server shows its tokens: what a
+   smaller limit would have left is read off them. Asking again with the smaller limit would be another answer.
+3. No sample is dropped or made up. A question that the server refuses ends the evaluation, once those under way are in.
+
+What the protocol has no word for is the server's choice. vLLM takes top_k and the like from the model's
+generation_config.json, unless it is started with --generation-config vllm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+
+from ..data.endpoint import Endpoint, NoAnswer, Reply
+from ..data.record import DataError
+from ..prompts import messages
+from ..schema import Problem
+from .suite import EvaluationError, Sample
+
+Work = tuple[int, int]  # (number of the problem, number of the try)
+
+
+class ChatModel:
+    """A model to sample from. `concurrency`: requests under way at a time; the endpoint's own bound holds too."""
+
+    def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
+        self.endpoint, self.concurrency = endpoint, concurrency
+
+    def samples(
+        self, work: Sequence[Work], problems: Sequence[Problem], style: str, *,
+        temperature: float, limits: Sequence[int], top_p: float = 1.0, seed: int | None = 0,
+    ) -> Iterator[Sample]:  # fmt: skip
+        """Yield each sample when it comes. `seed=None` sends none, for servers that do not know it."""
+        several = len(limits) > 1
+        way_out = "a lower --limit, or a server with a longer context, may help"
+        if several:
+            way_out += "; where it knows no logprobs, which several limits need, run once for each limit"
+
+        def sample(one: Work) -> Sample:
+            problem, number = problems[one[0]], one[1]
+            own = None if seed is None else request_seed(seed, problem.id, number)
+            try:
+                reply = self.endpoint.complete(
+                    messages(problem, style), temperature=temperature, max_tokens=max(limits), top_p=top_p, seed=own,
+                    logprobs=several,
+                )  # fmt: skip
+            except NoAnswer as error:
+                raise EvaluationError(f"problem {problem.id!r} has no answer to score: {error}; {way_out}") from None
+            except DataError as error:
+                raise EvaluationError(str(error)) from None
+            tokens, cuts = self._cuts(reply, limits) if several else (reply.tokens, {})
+            return Sample(problem.id, number, reply.text, tokens, reply.truncated, cuts)
+
+        return _as_they_come(sample, work, self.concurrency)
+
+    def _cuts(self, reply: Reply, limits: Sequence[int]) -> tuple[int, dict[str, int]]:
+        """Return (its number of tokens, limit -> characters of the text that fit in it, for the limits below that)."""
+        pieces = reply.pieces or ()
+        tokens = len(pieces) if reply.tokens is None else reply.tokens
+        found = {str(limit): fitting(reply.text, pieces, limit) for limit in limits if limit < tokens}
+        cuts = {limit: characters for limit, characters in found.items() if characters is not None}
+        # one may lack: the end token, which some servers count and do not show; more are hidden ones, of its reasoning
+        if reply.pieces is None or len(cuts) < len(found) or tokens - len(pieces) > 1:
+            raise EvaluationError(
+                f"{self.endpoint} does not show the tokens that its answer is made of (logprobs), so what several "
+                f"limits leave of it cannot be known; run once for each: --limit {min(limits)}, then the others"
+            )
+        return tokens, cuts
+
+
+def _as_they_come(make: Callable[[Work], Sample], work: Sequence[Work], concurrency: int) -> Iterator[Sample]:
+    """Begin nothing new after a failure; what is under way then still comes, since it was paid for."""
+    todo = iter(work)
+    failure: BaseException | None = None
+    pool = ThreadPoolExecutor(concurrency)
+    try:
+        under_way: set[Future[Sample]] = {pool.submit(make, one) for one in islice(todo, concurrency)}
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            failure = failure or next(filter(None, (future.exception() for future in done)), None)
+            if failure is None:  # before anything is handed out, so that the server is not idle meanwhile
+                under_way |= {pool.submit(make, one) for one in islice(todo, len(done))}
+            yield from [future.result() for future in done if future.exception() is None]
+    finally:
+        pool.shutdown(cancel_futures=True)
+    if failure is not None:
+        raise failure
+
+
+def request_seed(seed: int, problem_id: str, number: int) -> int:
+    """Make the seed of a request: below 2**31, and the same on every machine."""
+    digest = hashlib.sha256(f"{seed} {number} {problem_id}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def fitting(text: str, pieces: Sequence[bytes], limit: int) -> int | None:
+    """Count the characters of the text in the first `limit` tokens; None if the tokens are not those of the text.
+
+    The tokens may hold more: reasoning before the text, an end token after it. Where a character is divided among
+    tokens, servers may show a replacement for each part; then the ASCII of both has to agree, and the cut is made after
+    the last such character that fits.
+    """
+    written, whole = _decoded(pieces[:limit]), _decoded(pieces)
+    found = _overlap(text, written, whole)
+    if found is not None:
+        return found
+    plain = [n for n, character in enumerate(text) if character.isascii()]
+    found = _overlap("".join(text[n] for n in plain), _ascii(written), _ascii(whole))
+    return found if not found else plain[found - 1] + 1
+
+
+def _overlap(text: str, written: str, whole: str) -> int | None:
+    start = 0 if whole.startswith(text) else whole.rfind(text)
+    return None if start < 0 else max(0, min(len(written) - start, len(text)))
+
+
+def _decoded(pieces: Sequence[bytes]) -> str:
+    return b"".join(pieces).decode("utf-8", "ignore")
+
+
+def _ascii(text: str) -> str:
+    return "".join(filter(str.isascii, text))

@@ -1,0 +1,393 @@
+"""The folder of an evaluation: what was asked, the samples and verdicts as they come, the scores.
+
+    bench.json        what was asked: an evaluation goes on only under the same conditions
+    samples.jsonl     a line for each sample, appended as it is finished
+    verdicts.jsonl    a line for each sample and limit: `verdict` under robust, `also` under exact
+    scores.json       what came out; report.md and table.tex are made of it
+
+The id of a verdict is PROBLEM#NUMBER@LIMIT, with a limit of 0 where none was set. Folders that were written before 0.2
+have ids without `@0`, which are understood. A kill at any moment leaves at most one torn line at the end of each file,
+which the next writer cuts away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from ..files import FileError, VerdictLog, json_line
+from ..runs.disk import RunError, release_lock, take_lock, write_whole
+from ..schema import Verdict
+from . import tables
+from .score import POLICIES, compare, outcomes
+from .suite import EvaluationError, Mark, Sample
+
+MADE = ("bench.json", "samples.jsonl", "verdicts.jsonl", "scores.json", "report.md", "table.tex")
+ENDS = 1 << 20  # bytes at either end of a file of weights that its fingerprint looks at
+OF_A_MODEL = (".safetensors", ".bin", ".json", ".jinja", ".model")
+VERDICTS_DEPEND_ON = (
+    "time_limit_s", "time_factor", "memory_mb", "output_mb", "reuse", "stop_at_first_failure", "sandbox",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Everything that samples and verdicts depend on. An evaluation goes on only if all of it is the same."""
+
+    model: str  # as it was named; or the file of completions
+    weights: str  # a fingerprint: of the weights, of the file; or a server's address
+    suite: str
+    digest: str  # of its problems
+    style: str
+    source: str  # graph, transformers, vllm, server, file
+    tries: int
+    temperature: float | None  # None: not known, as of a file
+    top_p: float
+    top_k: int
+    limits: tuple[int, ...]  # ascending; 0: none was set
+    seed: int | None
+    chunk: int  # problems that are sampled with one seed
+    judge: dict[str, Any]  # its settings that verdicts depend on
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "limits": list(self.limits)}
+
+    def check(self) -> Ask:
+        """Return itself, if a model can be asked so; else raise EvaluationError."""
+        if self.tries < 1:
+            raise EvaluationError(f"-n {self.tries}: at least one sample for each problem is needed")
+        if not self.limits or list(self.limits) != sorted(set(self.limits)) or min(self.limits) < 0:
+            named = ", ".join(map(str, self.limits)) or "nothing"
+            raise EvaluationError(f"limits of {named}; name each once: --limit 4096,8192")
+        if self.temperature == 0 and self.tries > 1:
+            raise EvaluationError(
+                f"at temperature 0 all {self.tries} samples are the same; use -n 1, or a temperature above 0"
+            )
+        return self
+
+
+def differences(known: dict[str, Any], asked: dict[str, Any]) -> list[str]:
+    """Say `tries: 4 there, 8 now` for everything that is not the same."""
+
+    def shorten(value: Any) -> str:
+        return str(value) if len(str(value)) <= 60 else f"{str(value)[:57]}..."
+
+    names = [*known, *(name for name in asked if name not in known)]
+    return [
+        f"{name}: {shorten(known.get(name))} there, {shorten(asked.get(name))} now"
+        for name in names
+        if known.get(name) != asked.get(name)
+    ]
+
+
+def conditions(judge: dict[str, Any]) -> dict[str, Any]:
+    """Pick the options of Judge that verdicts depend on."""
+    return {name: judge[name] for name in VERDICTS_DEPEND_ON}
+
+
+def slug(name: str) -> str:
+    """Turn a name into that of a folder."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+
+
+def fingerprint(path: str | Path) -> str:
+    """Hash a file, or the weights in a folder by names, sizes and ends. A hub id stands for itself."""
+    path = Path(path)
+    if not path.exists():
+        return str(path)
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for file in sorted(p for p in path.iterdir() if p.is_file() and p.suffix in OF_A_MODEL):
+        size = file.stat().st_size
+        with open(file, "rb") as stream:
+            head = stream.read(ENDS)
+            stream.seek(max(0, size - ENDS))
+            digest.update(f"{file.name} {size} ".encode() + head + stream.read(ENDS))
+    return digest.hexdigest()[:16]
+
+
+class ResultFolder:
+    """A folder that is written, by one process at a time. `samples` and `verdicts.done` hold what is there, by id."""
+
+    def __init__(self, path: str | Path, ask: Ask, fresh: bool = False) -> None:
+        self.path, self.ask = Path(path), ask
+        self.samples: dict[str, Sample] = {}
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = take_lock(self.path, "name another folder with -o")
+        except OSError as error:
+            raise EvaluationError(f"{path} cannot be made: {error.strerror}; name another folder with -o") from None
+        except RunError as error:
+            raise EvaluationError(str(error)) from None
+        try:
+            self._begin(fresh)
+            self._file: IO[bytes] = open(self.path / "samples.jsonl", "a+b")
+            self._recover()
+            self.verdicts = VerdictLog(self.path / "verdicts.jsonl")
+        except FileError as error:
+            release_lock(self._lock)
+            raise EvaluationError(str(error)) from None
+        except BaseException:
+            release_lock(self._lock)
+            raise
+
+    def add(self, sample: Sample) -> None:
+        """Write a sample and flush it: it survives the end of this process."""
+        default, needed = asdict(Sample("", 0, "")), ("problem_id", "number", "text")
+        line = {name: value for name, value in asdict(sample).items() if name in needed or value != default[name]}
+        self._file.write(json_line(line))
+        self._file.flush()
+        self.samples[sample.id] = sample
+
+    def write(self, name: str, text: str) -> None:
+        write_whole(self.path / name, text.encode("utf-8", "replace"))
+
+    def close(self) -> None:
+        self._file.close()
+        self.verdicts.close()
+        release_lock(self._lock)
+
+    def __enter__(self) -> ResultFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _begin(self, fresh: bool) -> None:
+        file, asked = self.path / "bench.json", self.ask.to_dict()
+        known = None if fresh else read_json(file)
+        if known is None:
+            if not fresh and any((self.path / name).exists() for name in MADE):
+                files = f"{self.path} holds files of an evaluation, but no bench.json"
+                raise EvaluationError(f"{files}; name another folder with -o")
+            for name in MADE:
+                (self.path / name).unlink(missing_ok=True)
+            write_whole(file, json.dumps(asked, indent=1).encode() + b"\n")
+        elif found := differences(known, asked):
+            lines = "\n".join(f"  {line}" for line in found)
+            raise EvaluationError(
+                f"{self.path} holds an evaluation under other conditions:\n{lines}\n"
+                "Name another folder with -o, or start this one over with --fresh."
+            )
+
+    def _recover(self) -> None:
+        good = 0
+        self._file.seek(0)
+        for number, line in enumerate(self._file, 1):
+            if not line.endswith(b"\n"):
+                self._file.truncate(good)
+                break
+            sample = as_sample(self.path / "samples.jsonl", number, line)
+            self.samples[sample.id] = sample
+            good += len(line)
+        self._file.seek(0, os.SEEK_END)
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """What an evaluation found, under one limit and one policy; `at` gives the others. `print` shows all tables."""
+
+    folder: Path
+    result: dict[str, Any]  # what scores.json holds: what was asked, and everything that was scored
+    limit: int  # tokens in a response; 0: none was set
+    policy: str = "robust"
+
+    @property
+    def accuracy(self) -> float | None:
+        """The mean over problems of the share of accepted samples; None if nothing was judged."""
+        found: float | None = self._of_policy["accuracy"]
+        return found
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the accuracy over problems; None where all of them score the same, and for one."""
+        low, high = self._of_policy["low"], self._of_policy["high"]
+        return None if low is None or low == high else (low, high)
+
+    @property
+    def by_difficulty(self) -> dict[str, dict[str, Any]]:
+        """{label or band: {"accuracy", "low", "high", "problems"}}, from easy to hard."""
+        return {name: cell for name, cell in self._of_policy["table"]["all"].items() if name != "all"}
+
+    @property
+    def problems(self) -> int:
+        """How many problems were scored."""
+        return int(self._of_policy["problems"])
+
+    @property
+    def samples(self) -> list[dict[str, Any]]:
+        """A row for each sample: "problem_id", "number", "completion", "verdict", "message", "tokens", "truncated"."""
+        texts = {sample.id: sample for sample in read_samples(self.folder / "samples.jsonl")}
+        return [
+            {
+                "problem_id": mark.problem_id,
+                "number": mark.number,
+                "completion": texts[mark.id].text[: texts[mark.id].cuts.get(str(self.limit))],
+                "verdict": getattr(mark, self.policy),
+                "message": getattr(mark, f"{self.policy}_message"),
+                "tokens": mark.tokens,
+                "truncated": mark.truncated,
+            }
+            for mark in self.marks
+            if mark.limit == self.limit
+        ]
+
+    @property
+    def limits(self) -> list[int]:
+        """The limits that samples were scored under, in ascending order."""
+        return list(self.result["limits"])
+
+    def at(self, limit: int | None = None, policy: str | None = None) -> Scores:
+        """Return the scores under another limit, another policy ("exact", "robust"), or both."""
+        if policy not in (None, *POLICIES):
+            raise EvaluationError(f"there is no policy {policy!r} here; it must be one of {', '.join(POLICIES)}")
+        if limit is not None and limit not in self.limits:
+            raise EvaluationError(f"{self.folder} has limits {self.limits}, not {limit}")
+        return replace(self, limit=self.limit if limit is None else limit, policy=policy or self.policy)
+
+    def outcomes(self) -> dict[str, list[float]]:
+        """{problem: 1 or 0 for each sample that was judged}."""
+        return outcomes([mark for mark in self.marks if mark.limit == self.limit], self.policy)
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """The verdicts on every sample under every limit."""
+        samples = read_samples(self.folder / "samples.jsonl")
+        return marks_of(samples, _read_verdicts(self.folder / "verdicts.jsonl"), self.limits)
+
+    @property
+    def _of_policy(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.result["scores"][str(self.limit)][self.policy]
+        return found
+
+    def __str__(self) -> str:
+        return tables.text(self.result)
+
+    def __repr__(self) -> str:
+        limit = f", limit {self.limit}" if self.limit else ""
+        found = f"{self.policy} {tables.cell_text(self._of_policy)}, in %{limit}"
+        return f"<Scores of {tables.headline(self.result)}: {found}>"
+
+
+def read_scores(path: str | Path) -> Scores:
+    """Read a finished evaluation; raise EvaluationError for one that is not finished."""
+    folder = Path(path)
+    ask = read_json(folder / "bench.json")
+    if ask is None:
+        inside = sorted(file.parent for file in folder.glob("**/bench.json")) if folder.is_dir() else []
+        hint = f"; did you mean {inside[0]}?" if inside else "; to make one: microcoder eval MODEL --suite ..."
+        raise EvaluationError(f"{path} holds no evaluation{hint}")
+    result = read_json(folder / "scores.json")
+    if result is None:
+        raise EvaluationError(f"the evaluation in {path} is not finished; run its command again, and it goes on")
+    found = Scores(folder, {**ask, **result}, max(ask["limits"]))
+    _ = found.marks  # every sample has a verdict
+    return found
+
+
+def compare_scores(
+    before: Scores, after: Scores, limit: int | None = None, policy: str = "robust"
+) -> tuple[dict[str, Any], list[str]]:
+    """Compare two evaluations problem by problem: (what `compare` found, in what they were asked differently).
+
+    limit   both must have it; without it the largest that both have
+    """
+    shared = sorted(set(before.limits) & set(after.limits))
+    if limit is None and not shared:
+        raise EvaluationError(f"they have no limit in common: {before.limits} and {after.limits}")
+    pair = [scores.at(shared[-1] if limit is None else limit, policy) for scores in (before, after)]
+    notes = []
+    for name in ("digest", "temperature", "tries"):
+        if (values := [scores.result[name] for scores in pair])[0] != values[1]:
+            what = f"{name}: {values[0]} and {values[1]}"
+            notes.append("their problems are not all the same" if name == "digest" else what)
+    return {"limit": pair[0].limit, "policy": policy, **compare(*(scores.outcomes() for scores in pair))}, notes
+
+
+def marks_of(samples: Iterable[Sample], verdicts: Mapping[str, Verdict], limits: Sequence[int]) -> list[Mark]:
+    """Mark every sample under every limit."""
+    found = []
+    for sample in sorted(samples, key=lambda sample: (sample.problem_id, sample.number)):
+        for limit in limits:
+            verdict = verdict_of(sample, limit, verdicts)
+            if verdict is None:
+                raise EvaluationError(f"{sample.id} was not judged; run the command again, and it goes on")
+            over = bool(limit and sample.tokens is not None and sample.tokens > limit)
+            mark = Mark(
+                sample.problem_id,
+                sample.number,
+                limit,
+                robust=verdict.verdict,
+                exact=verdict.also or verdict.verdict,
+                strategy=verdict.strategy,
+                robust_message=verdict.message,
+                exact_message=verdict.also_message,
+                tokens=limit if over else sample.tokens,
+                truncated=over or sample.truncated,
+            )
+            found.append(mark)
+    return found
+
+
+def verdict_id(sample: Sample, limit: int) -> str:
+    return f"{sample.id}@{limit}"
+
+
+def verdict_of(sample: Sample, limit: int, verdicts: Mapping[str, Verdict]) -> Verdict | None:
+    """Find a verdict by its id; without a limit also by the id that was written before 0.2."""
+    return verdicts.get(verdict_id(sample, limit)) or (None if limit else verdicts.get(sample.id))
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Read an object; None where there is no such file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        remedy = "start over with --fresh, or name another folder"
+        raise EvaluationError(f"{path} cannot be read ({error}); {remedy}") from None
+    if not isinstance(found, dict):
+        raise EvaluationError(f"{path} holds no object; start over with --fresh, or name another folder")
+    return found
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """Read the samples; a torn last line is passed over."""
+    return [as_sample(path, number, line) for number, line in enumerate(_lines(path), 1)]
+
+
+def as_sample(path: Path, number: int, line: bytes) -> Sample:
+    try:
+        return Sample(**json.loads(line))
+    except (ValueError, TypeError):
+        raise EvaluationError(f"{path}:{number} is no sample; remove that line, or start over with --fresh") from None
+
+
+def _read_verdicts(path: Path) -> dict[str, Verdict]:
+    found = {}
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            verdict = Verdict.from_dict(json.loads(line))
+        except (ValueError, TypeError, AttributeError):
+            raise EvaluationError(f"{path}:{number} is no verdict; start over with --fresh") from None
+        found[verdict.id] = verdict
+    return found
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or torn
+    except OSError as error:
+        raise EvaluationError(f"cannot read {path}: {error.strerror}") from None

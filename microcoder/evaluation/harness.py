@@ -1,0 +1,288 @@
+"""An evaluation from beginning to end: samples as they come, each judged while others are written, then scores.
+
+1. The same program for the same problem is judged once, whatever the number of samples and limits that led to it.
+2. Each program runs once for both policies: `verdict` is robust's, `also` exact's.
+3. A verdict that the judge itself failed on is asked for again when the evaluation is run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import __version__
+from ..config import Config, load
+from ..judge.base import Judging
+from ..judge.remote import open_judge
+from ..schema import Problem, Solution, Verdict
+from .catalog import Note, load_suite
+from .completions import code_of, read_completions
+from .folder import Ask, ResultFolder, Scores, conditions, fingerprint, marks_of, slug, verdict_id, verdict_of
+from .score import FAULT, score
+from .suite import EvaluationError, Sample, Suite
+from .tables import latex, markdown
+
+QUEUE = 32  # programs for each worker that may wait: more would keep the tests of many problems in memory
+Key = tuple[int, str | None]  # number of a problem, program
+Make = Callable[[Sequence[str]], Iterable[Sample]]  # ids that are there -> the other samples, as they are finished
+
+
+class Watcher(Protocol):
+    """Whoever is told how an evaluation goes on."""
+
+    def judged(self, before: bool) -> None:
+        """Take note of one verdict more; `before`: it was there already."""
+
+    def say(self, text: str) -> None:
+        """Pass on a sentence for people."""
+
+
+Watch = Callable[[int, str], AbstractContextManager[Watcher | None]]  # how many verdicts there will be, a title
+
+
+def unwatched(verdicts: int, title: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class Exam:
+    """A suite, and how it is put to a model."""
+
+    suite: Suite
+    config: Config
+    judge: dict[str, Any]  # options of Judge
+    common: dict[str, Any]  # fields of Ask that do not depend on the model
+
+
+def prepare(
+    suite: str,
+    settings: Sequence[str] = (),
+    *,
+    samples: int | None = None,
+    temperature: float | None = None,
+    limits: Sequence[int] = (),
+    seed: int = 0,
+    note: Note = lambda _: None,
+    **which: Any,
+) -> Exam:
+    """Load a suite and settle how it is asked; what is not given is the suite's own. `which`: as for `load_suite`."""
+    for word in settings:
+        if not word.startswith(("judge.", "rollout.")):
+            raise EvaluationError(f"{word}: an evaluation takes settings of judge and rollout only")
+        if word.startswith(("judge.policy=", "judge.also=")):
+            name = word.partition("=")[0]
+            raise EvaluationError(f"an evaluation is judged under exact and robust at once; leave {name} out")
+    config = load(None, settings)
+    loaded = load_suite(suite, note=note, **which)
+    judge = config.judge.options()
+    if "time_limit_s" not in config.judge.model_fields_set:
+        judge["time_limit_s"] = loaded.time_limit_s
+    common = {
+        "suite": loaded.name,
+        "digest": loaded.digest,
+        "style": loaded.style,
+        "tries": samples or loaded.tries,
+        "temperature": loaded.temperature if temperature is None else temperature,
+        "top_p": config.rollout.top_p,
+        "top_k": config.rollout.top_k,
+        "limits": tuple(limits) or loaded.limits,
+        "seed": seed,
+        "judge": conditions(judge),
+    }
+    return Exam(loaded, config, judge, common)
+
+
+def evaluate(
+    model: str,
+    suite: str,
+    *,
+    completions: str = "",
+    missing: str = "refuse",
+    server: str = "",
+    key_env: str = "",
+    concurrency: int = 32,
+    output: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    note: Note = lambda _: None,
+    watch: Watch = unwatched,
+    **asked: Any,
+) -> Scores:
+    """Score a model, a model behind a server, or a file of completions; go on where an earlier call was stopped.
+
+    asked   samples, temperature, limits and so on: as for `prepare`
+    """
+    if bool(model) == bool(completions):
+        raise EvaluationError("name a model to ask, or a file to score with --completions; one of the two")
+    if server and completions:
+        raise EvaluationError("--server is for a model, --completions for a file; leave one of them out")
+    exam = prepare(suite, note=note, **asked)
+    if completions:
+        ask, make, total = _of_file(completions, exam, missing)
+    elif server:
+        ask, make, total = _of_server(model, exam, server, key_env, concurrency)
+    else:
+        from .local import LocalModel  # loads torch, which files of completions and servers do without
+
+        local = LocalModel(model, exam.config.rollout, note)
+        ask = local.ask(exam.common)
+        make, total = partial(local.samples, ask, exam.suite.problems), len(exam.suite.problems) * ask.tries
+    folder = Path(output) if output else default_folder(model or Path(completions).stem, exam.suite)
+    with ResultFolder(folder, ask, fresh) as kept, watch(total * len(ask.limits), "") as watcher:
+        if watcher is not None and 0 < len(kept.samples) < total:
+            watcher.say(f"{folder} holds {len(kept.samples)} of {total} samples; the others are made now")
+        result = run(exam.suite, kept, make, exam.judge, watcher)
+    return Scores(folder, result, max(ask.limits))
+
+
+def default_folder(model: str, suite: Suite) -> Path:
+    """Name the folder inside a run, else below bench/."""
+    if (Path(model) / "run.json").exists():
+        return Path(model) / "bench" / slug(suite.name)
+    return Path("bench") / slug(model) / slug(suite.name)
+
+
+def _of_file(path: str, exam: Exam, missing: str) -> tuple[Ask, Make, int]:
+    samples = read_completions(path, exam.suite, missing=missing)
+    tries = max(sample.number + 1 for sample in samples)
+    given = {"tries": tries, "temperature": None, "top_p": 1.0, "top_k": 0, "limits": (0,), "seed": None}
+    ask = Ask(model=path, weights=fingerprint(path), source="file", chunk=0, **{**exam.common, **given})
+
+    def make(known: Sequence[str]) -> Iterator[Sample]:
+        there = set(known)
+        return (sample for sample in samples if sample.id not in there)
+
+    return ask, make, len(samples)
+
+
+def _of_server(model: str, exam: Exam, url: str, key_env: str, concurrency: int) -> tuple[Ask, Make, int]:
+    from ..data.endpoint import Endpoint
+    from .chat import ChatModel
+
+    if exam.common["top_k"]:
+        raise EvaluationError("rollout.top_k is no word of the servers' protocol; set it where the server is started")
+    ask = Ask(model=model, weights=url, source="server", chunk=0, **exam.common).check()
+    server = ChatModel(Endpoint(url, model, key_env, timeout_s=3600.0, concurrency=concurrency), concurrency)
+    problems = exam.suite.problems
+    every = [(n, k) for n in range(len(problems)) for k in range(ask.tries)]
+
+    def make(known: Sequence[str]) -> Iterator[Sample]:
+        there = set(known)
+        work = [(n, k) for n, k in every if f"{problems[n].id}#{k}" not in there]
+        return server.samples(
+            work,
+            problems,
+            ask.style,
+            temperature=ask.temperature or 0.0,
+            limits=ask.limits,
+            top_p=ask.top_p,
+            seed=ask.seed,
+        )
+
+    return ask, make, len(every)
+
+
+class _UnderWay:
+    """Programs that are being judged, and the samples that wait for each."""
+
+    def __init__(self, judge: Judging, suite: Suite, folder: ResultFolder, watcher: Watcher | None) -> None:
+        self.judge, self.suite, self.folder, self.watcher = judge, suite, folder, watcher
+        self.numbers = {problem.id: n for n, problem in enumerate(suite.problems)}
+        self.waiting: dict[Key, list[str]] = {}
+        self.found: dict[Key, Verdict] = {}  # without their tests, which may be many
+        self.done: queue.SimpleQueue[tuple[Key, Future[Verdict]]] = queue.SimpleQueue()
+
+    def add(self, sample: Sample) -> None:
+        """Hand in what is not judged yet, under every limit."""
+        n = self.numbers[sample.problem_id]
+        for limit in self.folder.ask.limits:
+            ident = verdict_id(sample, limit)
+            known = verdict_of(sample, limit, self.folder.verdicts.done)
+            if known is not None and known.verdict != FAULT:
+                self._tell(before=True)
+                continue
+            key = n, program(sample, limit, self.suite.style, self.suite.problems[n])
+            if key in self.found:
+                self._write(key, ident)
+            elif key in self.waiting:
+                self.waiting[key].append(ident)
+            else:
+                self.waiting[key] = [ident]
+                given = {"completion": ""} if key[1] is None else {"code": key[1]}
+                future = self.judge.submit(self.suite.problems.whole(n), Solution(sample.problem_id, **given))
+                future.add_done_callback(lambda f, k=key: self.done.put((k, f)))  # type: ignore[misc]
+        self.collect(wait=False)
+
+    def collect(self, wait: bool) -> None:
+        """Write down the verdicts that are there; with `wait`, all of them."""
+        while self.waiting and (wait or not self.done.empty()):
+            key, future = self.done.get()
+            self.found[key] = replace(future.result(), tests=[])
+            for ident in self.waiting.pop(key):
+                self._write(key, ident)
+
+    def _write(self, key: Key, ident: str) -> None:
+        verdict = replace(self.found[key], id=ident)
+        self.folder.verdicts.append(verdict)
+        self.folder.verdicts.done[ident] = verdict
+        self._tell(before=False)
+
+    def _tell(self, before: bool) -> None:
+        if self.watcher is not None:
+            self.watcher.judged(before)
+
+
+def run(
+    suite: Suite, folder: ResultFolder, make: Make, judge: dict[str, Any], watcher: Watcher | None = None
+) -> dict[str, Any]:
+    """Make the samples, judge and score them; return the result, which is written into the folder too."""
+    started = time.monotonic()
+    options = {**judge, "policy": "robust", "also": "exact", "queue": judge["workers"] and QUEUE * judge["workers"]}
+    with open_judge(options) as pool:
+        under_way = _UnderWay(pool, suite, folder, watcher)
+        for sample in list(folder.samples.values()):
+            under_way.add(sample)
+        for sample in make(list(folder.samples)):
+            folder.add(sample)
+            under_way.add(sample)
+        written = time.monotonic()
+        under_way.collect(wait=True)
+        sandbox = pool.sandbox
+    marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits)
+    took = {
+        "seconds": time.monotonic() - started,  # of this go
+        "writing_s": written - started,
+        "judging_alone_s": time.monotonic() - written,
+        "programs_judged": len(under_way.found),
+        "programs_cpu_s": sum(verdict.cpu_s for verdict in under_way.found.values()),
+    }
+    result = {
+        **folder.ask.to_dict(),
+        "problems": len(suite.problems),
+        "samples": len(folder.samples),
+        "version": __version__,
+        "python": platform.python_version(),
+        "sandbox": sandbox,
+        "took": took,
+        "scores": score(marks, suite.problems, list(folder.samples.values())),
+    }
+    folder.write("scores.json", json.dumps(result, indent=1) + "\n")
+    folder.write("report.md", markdown(result))
+    folder.write("table.tex", latex(result))
+    return result
+
+
+def program(sample: Sample, limit: int, style: str, problem: Problem) -> str | None:
+    """Take the program out of a sample as it is under a limit."""
+    if sample.is_code:
+        return sample.text if sample.text.strip() else None
+    return code_of(style, problem, sample.text[: sample.cuts.get(str(limit), len(sample.text))])

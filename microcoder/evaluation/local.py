@@ -1,0 +1,125 @@
+"""A model on this machine, sampled by `microcoder.sampling`.
+
+1. Problems are sampled in chunks of a fixed number, each with a seed of its own. After a kill the chunk that was under
+   way is sampled again, whole and alike, and what is there already is passed over: nothing is lost, nothing repeated.
+2. Several limits cost one generation: what a smaller limit would have left is a prefix of what the largest one left.
+3. A prompt that leaves less than the limit in the model's context is sampled alone, as far as there is room.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from ..config import RolloutConfig
+from ..models import ModelError, ModelSource, resolve
+from ..models.weights import end_tokens, load, load_tokenizer
+from ..prompts import messages
+from ..sampling import Completion, GraphSampler, NotCapturable, Sampler, Sampling, encode, sampler_for
+from ..schema import Problem
+from .folder import Ask, fingerprint
+from .suite import EvaluationError, Sample
+
+CPU_BATCH = 64  # responses at once, where nobody asks for more: 512 of a real model would take all the memory
+BATCHES = 4
+Chunk = tuple[int, list[int], int]  # (its number, which problems, the limit)
+
+
+class LocalModel:
+    """A model that is loaded once, for as many evaluations as are wanted."""
+
+    def __init__(self, name: str, settings: RolloutConfig, note: Callable[[str], None]) -> None:
+        if "batch" not in settings.model_fields_set and not torch.cuda.is_available():
+            settings = settings.model_copy(update={"batch": CPU_BATCH})
+        try:
+            self.source: ModelSource = resolve(name, progress=note)
+            self.tokenizer = load_tokenizer(self.source)
+            self.sampler, self.context = _sampler(self.source, self.tokenizer, settings, note)
+        except (ModelError, NotCapturable, OSError, ValueError) as error:
+            raise EvaluationError(f"{name} cannot be used: {error}") from None
+        self.note, self.batch = note, settings.batch
+        known = {GraphSampler: "graph", Sampler: "transformers"}
+        self.engine = known.get(type(self.sampler), "vllm")
+
+    def ask(self, common: dict[str, Any]) -> Ask:
+        """Settle what is asked of this model; `common` are the fields that it does not know of itself."""
+        parts = filter(None, (self.source.path, self.source.adapter))
+        weights = "+".join(fingerprint(part) for part in parts)
+        # on a GPU a chunk is a few batches, since slots stand empty only at its end
+        responses = self.batch * (BATCHES if self.engine != "transformers" else 1)
+        chunk = max(1, responses // common["tries"])
+        return Ask(model=self.source.name, weights=weights, source=self.engine, chunk=chunk, **common).check()
+
+    def samples(self, ask: Ask, problems: Sequence[Problem], known: Sequence[str]) -> Iterator[Sample]:
+        """Yield the samples that are not known yet, as each one is finished."""
+        prompts = [encode(self.tokenizer, messages(problem, ask.style)) for problem in problems]
+        there = set(known)
+        for number, chosen, limit in self._chunks(ask, prompts):
+            ids = [problems[n].id for n in chosen]
+            if all(f"{ident}#{k}" in there for ident in ids for k in range(ask.tries)):
+                continue
+            if limit < 1:
+                found: Iterator[Completion] = (Completion(0, k, [], [], True) for k in range(ask.tries))
+            else:
+                seed = random.Random(f"{ask.seed} {number}").getrandbits(62)
+                sampling = Sampling(ask.temperature or 0.0, limit, ask.tries, ask.top_p, ask.top_k, seed)
+                found = self.sampler([prompts[n] for n in chosen], sampling)
+            for completion in found:
+                if f"{ids[completion.prompt]}#{completion.sample}" not in there:
+                    yield self._sample(ids[completion.prompt], completion, ask.limits)
+
+    def _chunks(self, ask: Ask, prompts: Sequence[Sequence[int]]) -> Iterator[Chunk]:
+        """Divide the problems into chunks: first those with room for the largest limit, then the others one by one.
+
+        This depends on nothing but what is asked.
+        """
+        most = max(ask.limits)
+        room = [min(most, self.context - len(prompt)) if self.context else most for prompt in prompts]
+        wide = [n for n, left in enumerate(room) if left == most]
+        tight = [n for n, left in enumerate(room) if left < most]
+        if tight:
+            least = min(room[n] for n in tight)
+            self.note(
+                f"{len(tight)} of {len(prompts)} prompts leave less than {most} tokens of the model's context of "
+                f"{self.context}; their responses end where it ends ({max(least, 0)} tokens at the least)"
+            )
+        chunks = [wide[start : start + ask.chunk] for start in range(0, len(wide), ask.chunk)]
+        for number, chosen in enumerate(chunks):
+            yield number, chosen, most
+        for n in tight:
+            yield len(prompts) + n, [n], room[n]
+
+    def _sample(self, ident: str, completion: Completion, limits: Sequence[int]) -> Sample:
+        ids = completion.ids
+        text = self._text(ids)
+        cuts = {str(limit): self._cut(ids[:limit], text) for limit in limits[:-1] if len(ids) > limit}
+        return Sample(ident, completion.sample, text, len(ids), completion.truncated, cuts, ids)
+
+    def _text(self, ids: list[int]) -> str:
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=True)
+        return text
+
+    def _cut(self, ids: list[int], text: str) -> int:
+        """Count the characters of the text that these first tokens hold, without half a character at their end."""
+        start = self._text(ids)
+        return next((n for n, pair in enumerate(zip(start, text, strict=False)) if pair[0] != pair[1]), len(start))
+
+
+def _sampler(source: ModelSource, tokenizer: Any, settings: RolloutConfig, note: Callable[[str], None]) -> Any:
+    """Return (the sampler, how many tokens the model can look at: 0 if it does not say)."""
+    if settings.engine == "vllm":
+        from ..sampling.vllm import VllmSampler
+
+        if source.adapter:
+            raise EvaluationError(f"{source.name} is an adapter, which vLLM is not given here; use rollout.engine=auto")
+        share = {"memory": settings.memory} if "memory" in settings.model_fields_set else {}  # else what vLLM takes
+        vllm = VllmSampler(source.path, [tokenizer.eos_token_id], **share)
+        return vllm, vllm.context
+    on_gpu = torch.cuda.is_available()
+    model = load(source, torch.bfloat16 if on_gpu else torch.float32).eval().to("cuda" if on_gpu else "cpu")
+    ends = end_tokens(model, tokenizer)
+    context = int(getattr(model.config, "max_position_embeddings", 0) or 0)
+    return sampler_for(model, ends, settings.engine, settings.batch, settings.memory, note), context

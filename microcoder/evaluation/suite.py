@@ -1,0 +1,266 @@
+"""A suite of problems, the samples of a model, and the marks they get: the plain values of an evaluation.
+
+The tests of a suite may be gigabytes, of which an evaluation needs a few at a time: they can stay on the disk. Nothing
+here loads torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ..schema import Problem, bands, in_order, nearest
+
+RECENT = 1 << 29  # bytes of tests that are kept at hand
+NONE = "none"  # the name of what has no platform, no difficulty
+Parse = Callable[[bytes, str], Problem]  # a line, and where it stands for messages
+
+
+class EvaluationError(ValueError):
+    """An evaluation that cannot be run, read or compared as asked; the message says why and what to type instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One completion for one problem, as long as the largest limit allows."""
+
+    problem_id: str
+    number: int  # among the samples of its problem, from 0
+    text: str  # what the model wrote; or the program itself, with `is_code`
+    tokens: int | None = None  # its length; None: not known, as of a file of completions
+    truncated: bool = False  # stopped by the largest limit
+    cuts: dict[str, int] = field(default_factory=dict)  # limit below `tokens` -> characters of the text that fit in it
+    ids: list[int] = field(default_factory=list)  # the tokens, where they are known
+    is_code: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.problem_id}#{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The verdicts on one sample under one limit, both from one and the same execution."""
+
+    problem_id: str
+    number: int
+    limit: int  # tokens; 0: none was set, as for a file of completions
+    robust: str  # verdict under the policy robust
+    exact: str  # and under exact, LiveCodeBench's rule
+    strategy: str = ""  # the most lenient comparison that robust needed
+    robust_message: str = ""
+    exact_message: str = ""
+    tokens: int | None = None  # at most the limit
+    truncated: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.problem_id}#{self.number}"
+
+
+class Problems(Sequence[Problem]):
+    """The problems of a suite. Those with large tests are kept without them, and read again when they are judged."""
+
+    def __init__(self, light: Sequence[Problem]) -> None:
+        self.light = list(light)
+
+    def __getitem__(self, n: Any) -> Any:
+        return self.light[n]
+
+    def __len__(self) -> int:
+        return len(self.light)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.light)
+
+    def whole(self, n: int) -> Problem:
+        """Return the n-th problem with its tests."""
+        return self.light[n]
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str  # for people: "livecodebench v6"
+    style: str  # of its prompts and of how answers are read: a name in microcoder.prompts.STYLES
+    problems: Problems
+    digest: str  # changes with anything that a score depends on: which problems, in which order, with which tests
+    tries: int = 4  # samples for each problem that are usual for it
+    temperature: float = 0.2
+    limits: tuple[int, ...] = (1024,)  # tokens in a response
+    time_limit_s: float = 6.0  # CPU seconds for each test of a problem that names none
+
+
+def problem_digest(problem: Problem) -> str:
+    """Hash everything that a prompt or a verdict depends on, into 64 hex digits.
+
+    Each test goes in with its length before it: tests may be large, and must not run together.
+    """
+    rules = (problem.setup, problem.time_limit_s, problem.memory_mb, dataclasses.asdict(problem.compare))
+    asked = (problem.id, problem.kind, problem.statement, problem.starter_code, problem.entry_point, problem.asserts)
+    hasher = hashlib.sha256(json.dumps([asked, rules]).encode())
+    for text in (text for test in problem.tests for text in (test.input, test.output)):
+        data = text.encode("utf-8", "surrogatepass")
+        hasher.update(b"%d:" % len(data))
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+def suite_digest(problems: Iterable[str]) -> str:
+    """Hash the digests of a suite's problems, in order."""
+    return hashlib.sha256(" ".join(problems).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A problem without its tests, and where it is whole."""
+
+    problem: Problem
+    path: Path
+    line: int
+    offset: int  # bytes
+    digest: str  # with its tests
+
+
+class StoredProblems(Problems):
+    """Problems whose tests are read again from their line; the last ones read are kept, up to `recent` bytes."""
+
+    def __init__(self, stored: Sequence[Stored], parse: Parse, recent: int = RECENT) -> None:
+        super().__init__([one.problem for one in stored])
+        self._stored, self._parse, self._recent = list(stored), parse, recent
+        self._kept: OrderedDict[int, Problem] = OrderedDict()  # the one asked for last is at the end
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def whole(self, n: int) -> Problem:
+        """Return the n-th problem with its tests. Threads that ask at the same time share one reading."""
+        with self._lock:
+            if n not in self._kept:
+                self._kept[n] = self._read(self._stored[n])
+                self._bytes += self._kept[n].size()
+            self._kept.move_to_end(n)
+            while self._bytes > self._recent and len(self._kept) > 1:
+                self._bytes -= self._kept.popitem(last=False)[1].size()
+            return self._kept[n]
+
+    def _read(self, stored: Stored) -> Problem:
+        where = f"{stored.path}:{stored.line}"
+        try:
+            with open(stored.path, "rb") as file:
+                file.seek(stored.offset)
+                line = file.readline()
+        except OSError as error:
+            raise EvaluationError(f"cannot read {where} again: {error.strerror or error}; begin again") from None
+        whole = self._parse(line, where)
+        if problem_digest(whole) != stored.digest:
+            raise EvaluationError(f"{where} has changed since the evaluation began; leave the file alone, begin again")
+        return whole
+
+
+def read_lines(path: Path, parse: Parse) -> Iterator[Stored]:
+    """Read every line of a file once, so that nothing unreadable is left for later; skip blank ones."""
+    offset = 0
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    whole = parse(line, f"{path}:{number}")
+                    yield Stored(replace(whole, tests=[]), path, number, offset, problem_digest(whole))
+                offset += len(line)
+    except OSError as error:
+        raise EvaluationError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Which problems of a suite count: by date, platform, difficulty, and the first so many of those."""
+
+    start: str = ""  # YYYY-MM-DD; both ends count
+    end: str = ""
+    platforms: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()  # labels, bands, or scores, which stand for their band
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        for option, day in (("--from", self.start), ("--to", self.end)):
+            if day and not _is_day(day):
+                raise EvaluationError(f"{option} {day} is no day; write it as YYYY-MM-DD, such as 2024-08-01")
+        if self.start and self.end and self.start > self.end:
+            raise EvaluationError(f"--from {self.start} is after --to {self.end}, so no problem fits; exchange them")
+        if self.first is not None and self.first < 1:
+            raise EvaluationError(f"--first {self.first} leaves no problem; give 1 or more")
+
+    def choose(self, problems: Sequence[Problem]) -> list[int]:
+        """Return the places of the problems that stay, in order. None left is an error."""
+        platforms = [problem.platform or NONE for problem in problems]
+        levels = [band or NONE for band in bands(problems)]
+        wanted = {_band_named(word, problems, levels) for word in self.difficulties}
+        if unknown := [word for word in self.platforms if word not in platforms]:
+            raise EvaluationError(_nothing_has("--platform", unknown[0], platforms, problems))
+        undated = sum(not _is_day(problem.date) for problem in problems)
+        if undated and (self.start or self.end):
+            raise EvaluationError(
+                f"{undated} of {len(problems)} problems have no date such as 2024-08-01, so whether they fit {self} "
+                "cannot be told; leave out --from and --to"
+            )
+        kept = [
+            n
+            for n, problem in enumerate(problems)
+            if (not self.start or self.start <= problem.date)
+            and (not self.end or problem.date <= self.end)
+            and (not self.platforms or platforms[n] in self.platforms)
+            and (not wanted or levels[n] in wanted)
+        ]
+        if not kept:
+            raise EvaluationError(f"none of {len(problems)} problems fits {self}; {_census(problems)}")
+        return kept[: self.first]
+
+    def __str__(self) -> str:
+        words = [f"from {self.start}"] * bool(self.start) + [f"to {self.end}"] * bool(self.end)
+        words += [" and ".join(names) for names in (self.platforms, self.difficulties) if names]
+        return ", ".join(words + [f"first {self.first}"] * (self.first is not None))
+
+
+def _band_named(word: str, problems: Sequence[Problem], levels: Sequence[str]) -> str:
+    """Return the band that is meant: by its name, a label's in any letters, or by a score that lies in it."""
+    named = {level.casefold(): level for level in levels}
+    if word.casefold() in named:
+        return named[word.casefold()]
+    try:  # the banding depends on all the problems, so the score is put among them, as a score and as a rating
+        more = [Problem("", difficulty_score=float(word)), Problem("", difficulty=word)]
+        found = next((band for one in more if (band := bands([*problems, one])[-1]) in levels), "")
+    except (ValueError, OverflowError):
+        found = ""
+    if not found:
+        raise EvaluationError(_nothing_has("--difficulty", word, levels, problems))
+    return found
+
+
+def _nothing_has(option: str, word: str, known: Iterable[str], problems: Sequence[Problem]) -> str:
+    return f"{option} {word}: no problem has it{nearest(word, set(known))}; {_census(problems)}"
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text) and date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _census(problems: Sequence[Problem]) -> str:
+    """Say what there is to choose from."""
+    platforms = Counter(problem.platform or NONE for problem in problems).most_common(12)
+    levels = Counter(band or NONE for band in bands(problems))
+    ordered = [(level, levels[level]) for level in in_order(levels)][:12]
+    shown = [", ".join(f"{word} {count}" for word, count in each) for each in (platforms, ordered)]
+    days = sorted(problem.date for problem in problems if problem.date)
+    dates = f"{days[0]} to {days[-1]}" if days else "none"
+    return f"there are {len(problems)}: platforms {shown[0]}; difficulties {shown[1]}; dates {dates}"

@@ -1,0 +1,85 @@
+"""The memory that clients' requests and answers take: so much in all, and half of it for one client.
+
+A problem that several candidates of a client name is counted once, however it came here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+from ..judge.execution import Ran
+from ..schema import Problem, Solution, Verdict
+from .requests import BadRequest
+
+SOON = 1  # seconds to wait before asking again: room becomes free all the time
+LITTLE = 1 << 18  # bytes, which a client may have however much others do
+EACH = 400  # bytes, about, that go with a test or with its verdict
+
+
+class Room:
+    def __init__(self, most: int) -> None:
+        self.most, self.per_client = most, most // 2
+        self.taken: Counter[str] = Counter()  # by client, what it sent
+        self.unread: Counter[str] = Counter()  # by client, answers that it has not read
+        self.problems: Counter[tuple[str, int]] = Counter()  # by client and id(), how many candidates have it
+
+    @property
+    def total(self) -> int:
+        return self.taken.total() + self.unread.total()
+
+    def take(self, client: str, size: int, busy: int = 429) -> None:
+        """BadRequest where there is no room. A client that has nothing here may have one request of any size."""
+        held = self.taken[client] + self.unread[client]
+        if held and held + size > self.per_client:
+            words = f"{held >> 20} MB of yours are here, of {self.per_client >> 20} that a client may have"
+            raise BadRequest(busy, f"{words}; wait for answers and read them (--queue-mb)", SOON)
+        if self.total + size > self.most and self.total > held and held + size > LITTLE:
+            words = f"{self.total >> 20} MB are held, of {self.most >> 20} that may be (--queue-mb)"
+            raise BadRequest(busy, words, SOON)
+        self.taken[client] += size
+
+    def give(self, client: str, size: int) -> None:
+        _less(self.taken, client, size)
+
+    def hold(self, client: str, problem: Problem) -> None:
+        """One more candidate of the client's has the problem."""
+        if (client, id(problem)) not in self.problems:
+            self.take(client, weight(problem))
+        self.problems[client, id(problem)] += 1
+
+    def let_go(self, client: str, problem: Problem) -> None:
+        _less(self.problems, (client, id(problem)), 1)
+        if (client, id(problem)) not in self.problems:
+            self.give(client, weight(problem))
+
+    def answered(self, client: str, size: int) -> None:
+        self.unread[client] += size
+
+    def read(self, client: str, size: int) -> None:
+        _less(self.unread, client, size)
+
+    def crowded(self, client: str) -> bool:
+        """So much of the client's is unread that nothing more is run for it."""
+        return self.unread[client] > self.per_client
+
+
+def weight(thing: Problem | Solution | Verdict | Ran | None) -> int:
+    """About the bytes that it takes; text with one wide character takes four for each."""
+    if isinstance(thing, Problem):
+        texts = [thing.id, thing.setup, thing.entry_point, thing.starter_code, thing.compare.checker, *thing.asserts]
+        texts += [text for test in thing.tests for text in (test.input, test.output)]
+        return EACH * (1 + len(thing.tests)) + sum(map(sys.getsizeof, texts))
+    if isinstance(thing, Solution):
+        return EACH + sys.getsizeof(thing.code) + sys.getsizeof(thing.completion)
+    if isinstance(thing, Ran):
+        return EACH + sys.getsizeof(thing.stdout) + sys.getsizeof(thing.stderr)
+    return EACH * (1 + len(thing.tests)) if isinstance(thing, Verdict) else 0
+
+
+def _less(counts: Counter[Any], key: Any, size: int) -> None:
+    """A count of nothing is not kept: those who ask may be many."""
+    counts[key] -= size
+    if counts[key] <= 0:
+        del counts[key]

@@ -1,0 +1,268 @@
+"""The arms of a study in one figure, like the paper's: held-out accuracy, response length, diversity, reward, time.
+
+1. The mean over seeds stands in front of each seed's raw values, with whiskers at the evaluations; the paper's figures
+   show one run.
+2. Any study can show its step times, not only the evaluator's (figure 6).
+3. A mean over seeds exists only where every seed that recorded the metric has a value. A mean that loses a seed on the
+   way jumps, and the jump would be read as an effect of training.
+4. Arms differ in colour, dashes and marker, so that black and white print tells them apart too. The colours are Okabe
+   and Ito's but for the yellow, which white paper swallows: wine and grey stand in.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..runs.disk import writing
+from ..runs.plot import BLUE, GREEN, ORANGE, PHASES, RED, STYLE, _finish, _matplotlib
+from ..runs.series import Metrics, Series, series, smooth, stages
+from .effects import quantile
+from .plan import StudyError
+
+TITLES = {
+    "test_accuracy": "Accuracy (held out)",
+    "length_mean": "Response length (tokens)",
+    "diversity": "Response diversity D",
+    "reward": "Critic reward",
+    "time": "Time per step (s)",
+}
+LOOKS: tuple[dict[str, Any], ...] = (
+    {"color": BLUE, "marker": "o", "dashes": ()},
+    {"color": RED, "marker": "s", "dashes": (5, 1.5)},
+    {"color": GREEN, "marker": "^", "dashes": (1.2, 1.2)},
+    {"color": ORANGE, "marker": "D", "dashes": (6, 1.5, 1.2, 1.5)},
+    {"color": "#CC79A7", "marker": "v", "dashes": (2.8, 1.4)},
+    {"color": "#56B4E9", "marker": "P", "dashes": (9, 2)},
+    {"color": "black", "marker": "X", "dashes": (4, 1.2, 1.2, 1.2, 1.2, 1.2)},
+    {"color": "#882255", "marker": "<", "dashes": (1.2, 3)},
+    {"color": "#6E6E6E", "marker": "*", "dashes": (9, 1.5, 3, 1.5)},
+)
+HATCHES = ("", "/" * 5, "\\" * 5, "")  # of the phases, for print without colours
+PANELS = tuple(TITLES)
+WIDTH = 7.6  # inches
+LINE = 112  # characters of a legend's line
+HASHED = re.compile(r'(?<=id=")[a-z][0-9a-f]{10}(?=")|(?<=#)[a-z][0-9a-f]{10}(?=["\)])')  # names in an SVG, and uses
+FIGURE_STYLE = {**STYLE, "axes.titlepad": 6, "legend.fontsize": 8, "hatch.linewidth": 0.7}
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCurves:
+    """An arm of a study as a figure needs it: a name for programs, a label for readers, the metrics of each seed."""
+
+    name: str
+    label: str
+    runs: Sequence[Metrics]
+
+
+def curve(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
+    """Curve of an arm: steps (n,), values of each seed (seeds, n), mean of the smoothed values (n,), NaN where unknown.
+
+    Each seed is smoothed within its own stages, as in the figure of a single run.
+    """
+    steps, values = _by_step(arm, name, lambda run: series(run, name))
+    _, smoothed = _by_step(arm, name, lambda run: np.concatenate([smooth(series(s, name)) for s in stages(run)]))
+    return steps, values, smoothed.sum(axis=0) / max(1, len(smoothed))  # a sum with a NaN is one
+
+
+def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
+    """Evaluations of an arm: steps (n,), mean over seeds (n,), lower and upper ends of the whiskers (2, n).
+
+    They span the 95% t interval of three seeds or more, and the range of fewer: the interval of two would be almost 13
+    times as wide.
+    """
+    steps, values = _by_step(arm, name, lambda run: series(run, name))
+    shared = np.isfinite(values).all(axis=0)
+    steps, values = steps[shared], values[:, shared]
+    if not steps.size:
+        return steps, steps, np.empty((2, 0))
+    mean, seeds = values.mean(axis=0), len(values)
+    if seeds < 3:
+        return steps, mean, np.stack([values.min(axis=0), values.max(axis=0)])
+    half = quantile(0.975, seeds - 1) * values.std(axis=0, ddof=1) / np.sqrt(seeds)  # (n,)
+    return steps, mean, np.stack([mean - half, mean + half])
+
+
+def boundaries(arm: ArmCurves) -> list[float]:
+    """Steps at which a stage of any seed begins, less half a step."""
+    cuts = (itertools.pairwise(stages(run)) for run in arm.runs)
+    return sorted({after[0]["step"] - 0.5 for _, after in itertools.chain.from_iterable(cuts)})
+
+
+def step_time(arm: ArmCurves) -> Series:
+    """Seconds of each phase (phases,), the mean over the steps of the fastest seed; zeros if never timed.
+
+    Runs share their machine, and the fastest is the one that others slowed down least.
+    """
+    means = []
+    for run in arm.runs:
+        parts = np.stack([series(run, f"{phase}_s") for phase in PHASES])  # (phases, steps)
+        timed = np.isfinite(parts).any(axis=0)
+        if timed.any():
+            means.append(np.nan_to_num(parts[:, timed]).mean(axis=1))
+    return min(means, key=np.sum) if means else np.zeros(len(PHASES))
+
+
+def _by_step(arm: ArmCurves, name: str, values: Callable[[Metrics], Series]) -> tuple[Series, Series]:
+    """All steps (n,), and a row of `values` for each seed that recorded the metric (seeds, n)."""
+    runs = [run for run in arm.runs if np.isfinite(series(run, name)).any()]
+    steps = np.unique(np.concatenate([series(run, "step") for run in runs] or [np.empty(0)]))
+    rows = np.full((len(runs), len(steps)), np.nan)
+    for row, run in zip(rows, runs, strict=True):
+        row[np.searchsorted(steps, series(run, "step"))] = values(run)
+    return steps, rows
+
+
+def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves]) -> None:
+    """Draw one metric over the steps; all panels have the same range of steps."""
+    steps = [line["step"] for arm in arms for run in arm.runs for line in run] or [0]
+    first, last = min(steps), max(steps)
+    margin = max(0.5, 0.03 * (last - first))
+    for n, (arm, look) in enumerate(zip(arms, LOOKS, strict=False)):
+        look = {**look, "markersize": 4, "zorder": 3, "gid": f"{name} of {arm.name}"}
+        shift = (n + 0.5) / len(arms)
+        if name.startswith("test_"):
+            _evaluations(axis, *evaluations(arm, name), margin * (shift - 0.5), look)
+        else:
+            _curves(axis, *curve(arm, name), shift, look)
+    if axis.has_data():
+        axis.set_title(TITLES.get(name, name))
+        for arm, look in zip(arms, LOOKS, strict=False):
+            for step in boundaries(arm):
+                axis.axvline(step, color=look["color"], dashes=look["dashes"], linewidth=0.7, zorder=1)
+    else:
+        _finish(axis, TITLES.get(name, name))  # says that nothing was recorded
+    axis.set_xlim(first - margin, last + margin)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _evaluations(axis: Any, steps: Series, mean: Series, ends: Series, shift: float, look: dict[str, Any]) -> None:
+    """`shift`, in steps, lets the whiskers of the arms stand side by side."""
+    if steps.size:
+        axis.vlines(steps + shift, *ends, color=look["color"], linewidth=0.9, alpha=0.6)
+        axis.plot(steps + shift, mean, linewidth=1.3, **look)
+
+
+def _curves(axis: Any, steps: Series, values: Series, mean: Series, shift: float, look: dict[str, Any]) -> None:
+    """`shift`, between 0 and 1, keeps the markers of the arms apart."""
+    if steps.size:
+        axis.plot(steps, values.T, color=look["color"], linewidth=0.5, alpha=0.2)
+        every = max(1, len(steps) // 5)
+        known = np.pad(np.isfinite(mean), 1)  # (n + 2,)
+        marked = known[1:-1] & ~known[:-2] & ~known[2:]  # a point between gaps has no line to be seen by
+        marked[int(shift * every) :: every] = True
+        axis.plot(steps, mean, linewidth=1.6, markevery=marked, **look)
+
+
+def draw_time(axis: Any, arms: Sequence[ArmCurves]) -> None:
+    """Draw a bar of step time for each arm, phase after phase."""
+    parts = np.stack([step_time(arm) for arm in arms])  # (arms, phases)
+    if not parts.any():
+        return _finish(axis, TITLES["time"])
+    ends, places = np.cumsum(parts, axis=1), np.arange(len(arms))
+    for n, (phase, color) in enumerate(PHASES.items()):
+        look = {"color": color, "edgecolor": "white", "linewidth": 0.5, "hatch": HATCHES[n], "label": phase}
+        axis.barh(places, parts[:, n], left=ends[:, n] - parts[:, n], height=0.7, **look)
+    for place, total in zip(places, ends[:, -1], strict=True):
+        words = f"{total:.{2 if total < 100 else 0}f}" if total else "not recorded"
+        axis.annotate(words, (total, place), xytext=(3, 0), textcoords="offset points", va="center")
+    axis.set_title(TITLES["time"])
+    axis.set_yticks(places, [textwrap.shorten(arm.label, 40, placeholder=" …") for arm in arms], parse_math=False)
+    axis.tick_params(axis="y", length=0)
+    axis.grid(visible=False, axis="y")
+    axis.grid(visible=True, axis="x")
+    axis.invert_yaxis()
+    axis.margins(x=0.08)
+    axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(PHASES), borderpad=0.0, columnspacing=1.0)
+
+
+def draw(
+    study_title: str, figure: int, arms: Sequence[ArmCurves], path: str | Path, panels: Sequence[str] = PANELS
+) -> None:
+    """Draw the arms into `path` + ".png" and `path` + ".svg"; `figure` is the number of the paper's, or 0.
+
+    A panel is "time" or a metric; a metric of evaluations (test_...) gets a marker and whiskers at each.
+    """
+    if not 1 <= len(arms) <= len(LOOKS):
+        raise StudyError(f"{len(arms)} arms cannot be drawn: a figure tells 1 to {len(LOOKS)} apart; choose among them")
+    if not panels:
+        raise StudyError(f"there is no panel to draw; name some of {', '.join(PANELS)}, or another metric")
+    metrics = [name for name in panels if name != "time"]
+    columns = {1: 1, 2: 2, 4: 2}.get(len(metrics), 3)
+    heights = [2.1 * math.ceil(len(metrics) / columns)] if metrics else []
+    if "time" in panels:
+        heights.append(0.7 + 0.17 * len(arms))
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(FIGURE_STYLE):
+        page = matplotlib.figure.Figure(layout="constrained")
+        parts = page.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+        if metrics:
+            _draw_metrics(parts[0], metrics, columns, arms)
+        if "time" in panels:
+            draw_time(parts[-1].subplots(), arms)  # in a part of its own: the labels beside the bars narrow no panel
+        title = f"{study_title} (the paper's figure {figure})" if figure else study_title
+        page.suptitle(title, fontsize=10, x=0.01, ha="left", parse_math=False)
+        lines = _legend(matplotlib, page, arms, panels) if metrics else 0
+        page.set_size_inches(WIDTH, 0.3 + sum(heights) + 0.17 * lines)
+        save(page, path)
+
+
+def save(page: Any, path: str | Path) -> None:
+    """Write a figure as .png, in 256 colours, and as .svg; the same bytes for the same figure."""
+    from PIL import Image
+
+    picture, drawing = (Path(f"{path}{end}") for end in (".png", ".svg"))  # not with_suffix: T-0.6 has a dot of its own
+    pixels, text = io.BytesIO(), io.StringIO()
+    page.savefig(pixels, format="png", dpi=200)
+    few = Image.open(pixels).convert("RGB").quantize(256, dither=Image.Dither.NONE)  # a third of the file
+    with writing(picture):
+        few.save(picture, optimize=True)
+    page.savefig(text, format="svg", metadata={"Date": None})
+    with writing(drawing):
+        drawing.write_text(_in_order(text.getvalue()), encoding="utf-8")
+
+
+def _in_order(svg: str) -> str:
+    """Number the clips of an SVG. Matplotlib names them by a hash of their place, whose last bit varies."""
+    names: dict[str, str] = {}
+    return HASHED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}{len(names)}"), svg)
+
+
+def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequence[ArmCurves]) -> None:
+    axes = part.subplots(math.ceil(len(metrics) / columns), columns, squeeze=False).ravel()
+    for unused in axes[len(metrics) :]:
+        unused.remove()
+    for place, (axis, name) in enumerate(zip(axes, metrics, strict=False)):
+        draw_metric(axis, name, arms)
+        if place + columns >= len(metrics):  # the lowest of its column
+            axis.set_xlabel("step")
+
+
+def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Sequence[str]) -> int:
+    """Draw the legend under the panels, and return how many lines it takes."""
+    evaluated = [name.startswith("test_") for name in panels if name != "time"]
+    notes = {
+        "thick: mean over seeds, smoothed; thin: each seed": not all(evaluated),
+        "whiskers: 95% t interval, or range of fewer than 3 seeds": any(evaluated),
+        "vertical: a stage begins": any(map(boundaries, arms)),
+        "time: of the fastest seed": "time" in panels,
+    }
+    title = textwrap.fill("; ".join(note for note, needed in notes.items() if needed), LINE)
+    labels = [textwrap.fill(arm.label if any(arm.runs) else f"{arm.label} (not run)", LINE - 12) for arm in arms]
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    columns = max(1, min(3, LINE // (longest + 12)))
+    lines = [matplotlib.lines.Line2D([], [], linewidth=1.6, markersize=4, **look) for look in LOOKS[: len(arms)]]
+    place = {"loc": "outside lower left", "ncols": columns, "alignment": "left"}
+    legend = page.legend(lines, labels, title=title, title_fontsize=8, handlelength=4.0, **place)
+    for words in legend.get_texts():
+        words.set_parse_math(False)
+    return sum(words.count("\n") + 1 for words in [title, *labels[::columns]])

@@ -1,0 +1,245 @@
+"""The runs of studies, side by side: what is finished stays, what was begun goes on.
+
+Arms with the same settings share a run, whichever studies they are in. A run is named after the first of its arms:
+`truncation.none.0`. One that lies there already is known by its settings and not by its name: what another study has
+made is not made again, and what was made with other settings never counts.
+
+    OUT/SCALE/plan.json                {"truncation/none/0": "context.medium.0"}: the run of each study, arm and seed
+    OUT/SCALE/studies/truncation.toml  the studies' files, so that a report needs nothing else
+    OUT/SCALE/runs/context.medium.0/   run directories of `microcoder train`
+    OUT/SCALE/logs/context.medium.0.log
+    OUT/SCALE/varied.jsonl             problems with answers in varied formats, where a study trains on them
+    OUT/SCALE/judged/                  what was measured of a run besides (policies.py)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from ..config import Config, ConfigError, load, settings, toml_value
+from ..runs import read_metrics
+from ..runs.disk import release_lock, take_lock, write_whole
+from .phrases import duration
+from .plan import PLACE, Study, StudyError
+from .policies import judge_runs, write_varied
+from .processes import Command, side_by_side, tail
+
+Identity = Mapping[str, str]  # setting -> its value as text
+Place = tuple[str, str, int]  # study, arm, seed
+FREE = {  # settings that change nothing in what a run finds out
+    "train.folder",
+    "train.name",
+    "train.trackers",
+    "train.save_every",
+    "train.keep_checkpoints",
+    "train.micro_batch_size",  # of the same gradient
+    "rollout.memory",
+    "grpo.preset",  # a name for other settings, which are all compared
+    "judge.on",
+    "judge.workers",
+    "judge.queue",
+}
+PATHS = ("model.name", "data.train")  # settings that may lead into the folder of the scale
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Planned:
+    """One run; it may serve several arms."""
+
+    name: str
+    settings: tuple[str, ...]  # with gaps, see `filled`
+    after: str = ""  # the name of the run whose last weights it begins with
+    measurements: set[str] = field(default_factory=set)
+
+
+def plan(
+    studies: Sequence[Study], seeds: Sequence[int], there: Mapping[str, Identity] | None = None
+) -> tuple[list[Planned], dict[Place, str]]:
+    """Plan the runs, in rounds of one seed, and name the run of each arm and seed. `there`: the runs that exist."""
+    there = there or {}
+    named = {_key(identity): name for name, identity in sorted(there.items(), reverse=True)}
+    if len({study.name for study in studies}) < len(studies):
+        raise StudyError("two of the studies have the same name; rename a file, or leave one out")
+    runs: dict[str, Planned] = {}
+    where: dict[Place, str] = {}
+    for seed in seeds:
+        for study in studies:
+            for arm in study.arms:
+                own = f"{study.name}.{arm.name}.{seed}"
+                after = where[study.name, arm.after, seed] if arm.after else ""
+                chosen = [*arm.settings, *([f"model.name={{runs}}/{after}"] if after else []), f"train.seed={seed}"]
+                identity = identify(load(None, filled(chosen, "{out}", own)))
+                name = named.setdefault(_key(identity), own)
+                if there.get(own) == identity:
+                    name = own
+                elif name == own and own in there:
+                    was = there[own]
+                    changed = [f"{key} was {was[key]}, now {identity[key]}" for key in was if was[key] != identity[key]]
+                    raise StudyError(
+                        f"the run {own} is there, made with other settings: {'; '.join(changed)}; "
+                        "name another folder with --out, or remove that run"
+                    )
+                run = runs.setdefault(name, Planned(name, tuple(chosen), after))
+                run.measurements |= set(study.measurements)
+                where[study.name, arm.name, seed] = name
+    return list(runs.values()), where
+
+
+def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
+    """Fill in the settings of a run as `microcoder train` takes them; `out` is the folder of the scale."""
+    paths = {PLACE: f"{out}/varied.jsonl", "{runs}": f"{out}/runs"}
+    for gap, path in paths.items():
+        settings = [setting.replace(gap, path) for setting in settings]
+    return [*settings, f"train.folder={out}/runs", f"train.name={name}"]
+
+
+def identify(config: Config) -> Identity:
+    """The settings that decide what a run finds, independent of its folder."""
+    found = {key: toml_value(attrgetter(key)(config)) for key, _ in settings() if key not in FREE}
+    home = f'"{Path(config.train.folder).parent}/'
+    return found | {key: found[key].replace(home, '"{out}/') for key in PATHS}
+
+
+def shared(where: Mapping[Place, str]) -> list[str]:
+    """Say which arms share their runs."""
+    served: dict[str, list[str]] = {}
+    for (study, arm, _), name in where.items():
+        served.setdefault(name, []).append(f"{study}/{arm}")
+    alike = dict.fromkeys(", ".join(arms) for arms in served.values() if len(arms) > 1)
+    return [f"{arms}: the same settings, so that one run serves them all" for arms in alike]
+
+
+def _key(identity: Identity) -> str:
+    return "\n".join(identity.values())
+
+
+@dataclass
+class StudyOutcome:
+    """The names of the runs: finished, failed, left."""
+
+    finished: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)  # stopped, or never begun
+
+
+def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[list[Planned], dict[Place, str]]:
+    """Plan the runs of studies; `out` is the folder of the scale, whose runs are taken over."""
+    there: dict[str, Identity] = {}
+    for path in sorted(out.glob("runs/*/config.toml")):
+        try:
+            there[path.parent.name] = identify(load(path))
+        except ConfigError as error:
+            raise StudyError(f"{error}; name another folder with --out, or remove {path.parent}") from None
+    return plan(studies, seeds, there)
+
+
+def run_studies(
+    studies: Sequence[Study], seeds: Sequence[int], out: Path, together: int, stop_after: float, tell: Tell
+) -> StudyOutcome:
+    """Make the missing runs. `tell` gets a line as each one ends."""
+    out = out.resolve()  # it becomes part of settings, and the same folder may be named in many ways
+    deadline = time.monotonic() + stop_after
+    runs, where = planned(studies, seeds, out)
+    (out / "studies").mkdir(parents=True, exist_ok=True)
+    held = take_lock(out, "name another folder with --out")
+    try:
+        path = out / "plan.json"
+        known = json.loads(path.read_bytes()) if path.exists() else {}  # what other commands have planned stays
+        known |= {"/".join(map(str, place)): name for place, name in where.items()}
+        write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
+        for study in studies:
+            write_whole(out / "studies" / f"{study.name}.toml", study.path.read_bytes())
+        data = [load(None, list(run.settings)).data for run in runs]
+        if sizes := [each.train_size for each in data if each.train == PLACE]:
+            write_varied(out / "varied.jsonl", max(sizes))
+        for line in shared(where):
+            tell(line)
+        outcome = StudyOutcome([run.name for run in runs if finished(out / "runs" / run.name)])
+        todo = [run for run in runs if run.name not in outcome.finished]
+        tell(f"{len(todo)} runs to make, {len(outcome.finished)} finished before; {together} at a time")
+        _make(todo, out, together, deadline, tell, outcome)
+        _measure([run for run in runs if run.name in outcome.finished], out, deadline, tell)
+    finally:
+        release_lock(held)
+    return outcome
+
+
+def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: StudyOutcome) -> None:
+    """Make the runs side by side; one that begins with the weights of another waits until that one is finished.
+
+    A run that fails after it has made steps is resumed once, after the others: where several share a
+    GPU, it may only have run out of memory that the others held.
+    """
+    planned = {run.name: run for run in todo}
+    times: list[float] = []
+    again: list[str] = []
+
+    def job(run: Planned) -> Command:
+        return Command(run.name, command(run, out), out / "logs" / f"{run.name}.log")
+
+    def ended(last: Command, status: int, seconds: float) -> list[Command]:
+        name, folder = last.name, out / "runs" / last.name
+        times.append(seconds)
+        if status or not finished(folder):
+            first = name not in again and len(read_metrics(folder)) > 1
+            (again if first else outcome.failed).append(name)
+            words = "it goes on after the others; " if first else ""
+            tell(f"{name}: failed with exit status {status}; {words}the end of {last.log}:\n{tail(last.log)}")
+            return [job(planned[name])] if first else []
+        for file in folder.glob("checkpoints/*/optimizer.pt"):
+            file.unlink()  # two thirds of a checkpoint, and of no use to a finished run
+        outcome.finished.append(name)
+        left = len(todo) + len(again) - len(times)
+        ahead = f"{left} left, about {duration(left * sum(times) / len(times) / together)}" if left else "the last one"
+        tell(f"{name}: {seconds:.0f} s, {_gain(folder)}; {ahead}")
+        return []
+
+    def waits(name: str) -> bool:
+        after = planned[name].after
+        return bool(after) and after not in outcome.finished
+
+    seconds_left = deadline - time.monotonic()
+    left = side_by_side(map(job, todo), together, seconds_left, ended, lambda each: not waits(each.name))
+    outcome.left += [each.name for each in left]
+    for name in filter(waits, outcome.left):
+        tell(f"{name}: not begun, for it goes on from {planned[name].after}, which is not finished")
+
+
+def command(run: Planned, out: Path) -> list[str]:
+    resume = ["--resume"] if (out / "runs" / run.name / "config.toml").exists() else []
+    return [sys.executable, "-m", "microcoder.cli", "train", *filled(run.settings, out, run.name), *resume]
+
+
+def finished(folder: Path) -> bool:
+    return bool(_summary(folder).get("status") == "finished")
+
+
+def _measure(runs: list[Planned], out: Path, deadline: float, tell: Tell) -> None:
+    results = out / "judged"
+    todo = [run.name for run in runs if "judging" in run.measurements and not (results / f"{run.name}.json").exists()]
+    if todo and time.monotonic() < deadline:
+        tell(f"{len(todo)} runs to judge the programs of, under every policy")
+        for name in judge_runs([out / "runs" / name for name in todo], out / "varied.jsonl", results):
+            tell(f"{name}: judged")
+            if time.monotonic() >= deadline:
+                break
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / "summary.json").read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _gain(folder: Path) -> str:
+    before, after = (_summary(folder).get(name) for name in ("before", "after"))
+    return f"accuracy {before['accuracy']:.3f} -> {after['accuracy']:.3f}" if before and after else "not evaluated"

@@ -1,0 +1,275 @@
+"""A run from its opening to its summary: new or resumed, its stages one after the other, each from a checkpoint.
+
+Going on with a run gives the very weights of a run that was never stopped: it begins at the last checkpoint, which
+always lies between two steps, and drops what was recorded after it.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PrinterCallback
+from transformers import logging as transformers_logging
+
+from .. import __version__
+from ..config import Config, load, settings, to_toml, toml_value
+from ..files import FileError
+from ..grpo import Stage, plan, segments
+from ..judge import JudgeError
+from ..judge.remote import open_judge
+from ..models import ModelError, resolve
+from ..models.weights import load_tokenizer
+from ..runs import Run, RunError, latest_checkpoint
+from ..runs.disk import write_whole
+from ..schema import Problem
+from .plan import Batches, PlanError, batches, lacking, stages_of
+from .problems import ProblemsError, load_problems, overlap, with_prompts
+from .ranks import Silent, devices, first, open_run, share, together
+from .recorder import StepRecorder, TrainingObserver, TrlSetup
+from .summary import finish
+
+CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
+    "train.steps",
+    "train.eval_every",
+    "train.save_every",
+    "train.keep_checkpoints",
+    "train.trackers",
+    "train.folder",
+    "train.name",
+    "judge.on",
+    "judge.workers",
+    "judge.queue",
+    "rollout.batch",
+    "cluster.address",
+}
+REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeError)  # what a user can mend
+
+
+def launch(config: Config, folder: Path, *, resume: bool = False, observer: TrainingObserver | None = None) -> Run:
+    """Train in `folder`, from the beginning or from the last checkpoint; write the summary; return the run, closed.
+
+    Raise one of REFUSALS where it cannot be done. `observer` is told how it goes, and entered where it is a context.
+    """
+    try:
+        run: Run = open_run(lambda: _open(config, folder, resume), folder)
+    except ValueError as error:
+        raise error if isinstance(error, REFUSALS) else PlanError(str(error)) from None
+    watching: Any = observer if observer is not None and first() else Silent()
+    try:
+        with run, watching if hasattr(watching, "__enter__") else nullcontext():
+            watching.phase("loading")
+            _engine(config, run, watching)
+        if first():
+            finish(folder, config)  # when the run has said how it ended
+    except Exception as error:
+        begun = bool(run.metrics)
+        if not begun and not resume and first():
+            shutil.rmtree(folder, ignore_errors=True)  # made above, and nothing has happened in it: free the name
+        # while models are being loaded, others' errors are about settings too; later they are faults, to be traced
+        if not begun and isinstance(error, ValueError | OSError) and not isinstance(error, REFUSALS):
+            raise PlanError(str(error)) from None
+        raise
+    return run
+
+
+def _engine(config: Config, run: Run, observer: TrainingObserver) -> None:
+    if config.run.engine == "verl":
+        from .verl import session
+
+        return session.train(config, run, observer)
+    from .calibration import choose
+
+    train(config, run, observer, choose=lambda settings: choose(settings, run, observer))
+
+
+def _open(config: Config, folder: Path, resume: bool) -> Run:
+    """Open the run, new or to be gone on with, once all that can be known beforehand is in order."""
+    batches(config)
+    stages_of(config)
+    if lacks := lacking(config):
+        raise PlanError("\n".join(f"missing: {lack}" for lack in lacks))
+    if not resume:
+        return Run.create(folder, to_toml(config), {"engine": config.run.engine, "model": config.model.name})
+    same_settings(config, folder)
+    run = Run.resume(folder)
+    write_whole(folder / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
+    return run
+
+
+def same_settings(config: Config, folder: Path) -> None:
+    """Refuse to go on with a run under other settings: they would make it another run."""
+    if not (folder / "config.toml").exists():
+        raise PlanError(f"{folder} holds no run to go on with; leave out --resume to begin one")
+    before = load(folder / "config.toml")
+    changed = [
+        f"{name} was {toml_value(was)}, now {toml_value(now)}"
+        for name, _ in settings()
+        for was, now in [(attrgetter(name)(before), attrgetter(name)(config))]
+        if now != was and name not in CHANGEABLE
+    ]
+    if changed:
+        raise PlanError(
+            f"{folder} was begun with other settings: {'; '.join(changed)}; "
+            f"to go on with its own: microcoder train {folder} --resume"
+        )
+
+
+def train(
+    config: Config, run: Run, observer: TrainingObserver, choose: Callable[[Config], float] | None = None
+) -> None:
+    """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
+    quiet()
+    counts = batches(config, devices())
+    source = resolve(config.model.name, progress=observer.note)
+    tokenizer = load_tokenizer(source)
+    loaded = problems_of(config, tokenizer, observer)
+    begin(config, run, choose)
+    together()
+    observer.note(counts.words())
+    most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
+    options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
+    if config.judge.workers == "auto" and config.judge.on == "here":
+        options["workers"] = share(options["workers"])
+    with open_judge(options) as judge:
+        setup = TrlSetup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
+        for stage, last in stages_left(config, run, counts):
+            train_stage(setup, stage, last)
+            gc.collect()
+
+
+def problems_of(
+    config: Config, tokenizer: Any, observer: TrainingObserver
+) -> dict[str, tuple[list[Problem], list[list[int]]]]:
+    """Of both splits the problems that are short enough, and their prompts."""
+    loaded = {}
+    for split in ("train", "test"):
+        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
+        observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
+        loaded[split] = (found.problems, prompts)
+    if warning := overlap(loaded["train"][0], loaded["test"][0]):
+        observer.note(warning)
+    return loaded
+
+
+def stages_left(config: Config, run: Run, counts: Batches) -> Iterator[tuple[Stage, int]]:
+    """Stage after stage, each with its last step, until all steps are done; the next one is planned when it is due."""
+    while (done := steps_done(run, counts)) < config.train.steps:
+        stages = plan_of(config, run)
+        stage, _, last = next(part for part in segments(stages, config.train.steps) if part[2] > done)
+        run.update(stages=[asdict(each) for each in stages])
+        yield stage, last
+
+
+def stage_words(stage: Stage, done: int, last: int, checkpoint: Path | None) -> str:
+    return (
+        f"stage: temperature {stage.temperature:g}, up to {stage.max_response_tokens} tokens, "
+        f"steps {done + 1} to {last}" + (f", from {checkpoint.name}" if checkpoint else "")
+    )
+
+
+def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) -> None:
+    """Where the run goes on from, and the temperature it began with."""
+    done = steps_done(run, batches(config, devices()))
+    run.rewind(done)
+    run.update(asked=[[step, temperature] for step, temperature in run.info.get("asked", []) if step <= done + 1])
+    if run.info.get("temperature") is None:
+        temperature = config.grpo.temperature
+        if temperature == "auto":
+            if devices() > 1:
+                raise ValueError(
+                    'grpo.temperature="auto" works on one device only; choose beforehand: microcoder calibrate'
+                )
+            if choose is None:
+                raise ValueError('grpo.temperature is "auto", but nothing was given to choose it with')
+            temperature = choose(config)
+        run.update(temperature=temperature, hardware=hardware(), versions=versions(), seed=config.train.seed)
+
+
+def plan_of(config: Config, run: Run) -> tuple[Stage, ...]:
+    """The stages of the settings, and those that the watch over D has asked for so far."""
+    entries: dict[int, dict[str, Any]] = {}  # what changes, by the step from which on
+    for stage in config.train.stages:
+        entries[stage.at_step] = stage.model_dump(exclude_none=True, exclude={"at_step"})
+    for step, temperature in run.info["asked"]:
+        entries[step] = {**entries.get(step, {}), "temperature": temperature}
+    now = {"temperature": run.info["temperature"], "max_response_tokens": config.train.max_response_tokens}
+    stages = []
+    for step, entry in sorted(entries.items()):
+        if config.grpo.temperature == "auto" and entry.items() <= now.items():
+            continue  # T(D) was there already, which nobody who wrote the stage could know
+        stages.append({"at_step": step, **entry})
+        now |= entry
+    return plan(run.info["temperature"], config.train.max_response_tokens, stages)
+
+
+def steps_done(run: Run, counts: Batches) -> int:
+    checkpoint = latest_checkpoint(run.path)
+    return _number(checkpoint) // counts.updates if checkpoint else 0
+
+
+def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
+    """From the newest checkpoint to step `last`, or to the step at which the watch asks for another stage."""
+    from .trl import TrlStageTrainer  # not above: verl has an environment of its own, without TRL
+
+    config, run = setup.config, setup.run
+    setup.observer.phase("loading")
+    recorder = StepRecorder(setup, last)
+    trainer = TrlStageTrainer(
+        config,
+        stage,
+        setup.counts,
+        setup.source,
+        *setup.train,
+        setup.judge,
+        str(run.path / "checkpoints"),
+        callbacks=[recorder],
+        note=setup.observer.note,
+    )
+    trainer.remove_callback(PrinterCallback)
+    recorder.trainer, trainer.finish_step = trainer, recorder.finish
+    checkpoint = latest_checkpoint(run.path)
+    setup.observer.note(stage_words(stage, steps_done(run, setup.counts), last, checkpoint))
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.sampler = None  # its room is the next stage's
+    together()  # the next stage begins with the checkpoint that the first process has just written
+
+
+def quiet() -> None:
+    """The run says what there is to say; the libraries' progress bars and reminders do not."""
+    torch.backends.cuda.enable_cudnn_sdp(False)  # its attention is planned anew for each shape: 0.1 s for every batch
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("trl").setLevel(logging.ERROR)  # it warns of every response without a reward; we count them
+
+
+def hardware() -> dict[str, Any]:
+    gpus = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    return {"machine": platform.machine(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpus": gpus}
+
+
+def versions() -> dict[str, str]:
+    found = {"microcoder": __version__, "python": platform.python_version()}
+    for name in ("torch", "transformers", "trl", "verl", "ray", "accelerate", "peft", "vllm"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _number(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])

@@ -1,0 +1,355 @@
+"""What a training would do, worked out without doing it: batches, stages, memory, what is missing (`--dry-run`).
+
+Batch sizes are settings in problems; an engine counts in responses, passes and updates.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers.integrations import get_available_reporting_integrations
+
+from ..config import Config
+from ..grpo import Stage, plan, segments
+from ..models import ModelError, hub_fault, is_cached, resolve
+from ..models.weights import load_tokenizer
+from .problems import ProblemsError, load_problems, overlap, with_prompts
+from .ranks import devices
+from .verl.settings import compiled
+from .verl.settings import lacking as lacking_for_verl
+
+
+class PlanError(ValueError):
+    """Settings that do not fit together; the message has the numbers that would."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    problems: int  # of a step
+    samples: int  # responses to each
+    mini: int  # problems in an update
+    micro: int  # responses in a pass, on one device
+    devices: int
+
+    @property
+    def responses(self) -> int:
+        return self.problems * self.samples
+
+    @property
+    def updates(self) -> int:
+        """Of one step."""
+        return self.problems // self.mini
+
+    @property
+    def passes(self) -> int:
+        """Of one update, on each device: TRL's gradient_accumulation_steps."""
+        return self.mini * self.samples // (self.micro * self.devices)
+
+    def words(self) -> str:
+        devices = f" x {self.devices} devices" if self.devices > 1 else ""
+        return (
+            f"a step = {self.problems} problems x {self.samples} samples = {self.responses} responses = {self.updates} "
+            f"update{'s' * (self.updates > 1)} x {self.passes} pass{'es' * (self.passes > 1)} x {self.micro} "
+            f"responses{devices}"
+        )
+
+
+def batches(config: Config, devices: int = 1) -> Batches:
+    """The numbers of one step; settings that do not divide are refused with some that do."""
+    train, samples = config.train, config.grpo.samples
+    problems = train.train_batch_size
+    mini = train.ppo_mini_batch_size or problems
+    if problems % mini:
+        raise PlanError(
+            f"train.train_batch_size={problems} is no multiple of train.ppo_mini_batch_size={mini}, so a step would "
+            f"end within an update, and a checkpoint could not be exact; "
+            f"set train.ppo_mini_batch_size to one of {_some(_divisors(problems))}"
+        )
+    if problems % devices:
+        unit = math.lcm(devices, train.ppo_mini_batch_size or 1)
+        fitting = sorted({max(1, problems // unit) * unit, (problems // unit + 1) * unit})
+        raise PlanError(
+            f"train.train_batch_size={problems} cannot be dealt out to {devices} devices in whole groups; "
+            f"set it to {' or '.join(map(str, fitting))}"
+        )
+    share = mini * samples
+    if share % devices:
+        raise PlanError(
+            f"an update has {mini} problems x {samples} samples = {share} responses, which {devices} devices cannot "
+            f"share evenly; try train.ppo_mini_batch_size={math.lcm(mini, devices)}"
+        )
+    micro = min(train.micro_batch_size, share // devices)
+    if share // devices % micro:
+        raise PlanError(
+            f"train.micro_batch_size={micro} does not divide the {share // devices} responses of an update on a "
+            f"device; set it to one of {_some(_divisors(share // devices))}"
+        )
+    return Batches(problems, samples, mini, micro, devices)
+
+
+def order(problems: int, counts: Batches, steps: int, seed: int) -> list[int]:
+    """The numbers of the problems of all steps, one step after the other.
+
+    Each epoch is shuffled anew, and what is left of it after its last whole step is dropped. A longer run begins with
+    the steps of a shorter one, so a run that goes on from any step meets what it would have met.
+    """
+    if problems < counts.problems:
+        raise PlanError(
+            f"a step has train.train_batch_size={counts.problems} different problems, but there are only {problems} "
+            f"to train on; set train.train_batch_size={problems}, or bring more problems"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    found: list[int] = []
+    while len(found) < steps * counts.problems:
+        shuffled = torch.randperm(problems, generator=generator).tolist()
+        found += shuffled[: problems // counts.problems * counts.problems]
+    return found[: steps * counts.problems]
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def _some(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[-8:]))
+
+
+GIB = 1 << 30
+
+
+@dataclass
+class TrainingPlan:
+    lines: list[tuple[str, str]] = field(default_factory=list)  # what, in words
+    missing: list[str] = field(default_factory=list)  # what stands in the way
+
+    def say(self, what: str, words: str) -> None:
+        self.lines.append((what, words))
+
+
+def describe(config: Config, folder: Path, resume: bool = False) -> TrainingPlan:
+    """Work out the plan: stages, batches, tokens, memory, and what is missing. Download no weights."""
+    made = TrainingPlan()
+    made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
+    counts = batches(config, config.cluster.processes if config.run.engine == "verl" else devices())
+    shape = _model(config, made)
+    longest = _problems(config, counts, made)
+    have = memory_here()
+    preset = config.grpo.preset
+    made.say("algorithm", f"{preset}: clip {config.grpo.eps:g} / {config.grpo.eps_high:g}, {_extras(config)}")
+    made.say("optimizer", _optimizer(config))
+    made.say("batches", counts.words())
+    _stages(config, counts, made)
+    if shape is not None:
+        gpu = have if torch.cuda.is_available() else 0
+        parts = memory(config, counts, shape, longest, gpu)
+        made.say("memory", _memory_words(parts, have))
+    else:
+        parts = _memory_by_name(config)
+    if config.run.engine == "trl" and (lack := _too_little(config, parts, have)):
+        made.missing.append(lack)
+    made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
+    made.say("evaluation", _evaluation(config))
+    if config.run.engine == "verl":
+        settings = compiled(config, stages_of(config)[0], counts, config.model.name, folder)
+        for name, value in settings.items():
+            made.say("verl", f"{name} = {value}")
+    made.missing += lacking(config)
+    if not resume and (folder / "config.toml").exists():
+        made.missing.append(f"a free name: {folder} holds a run; go on with it by --resume, or set train.name=...")
+    return made
+
+
+def lacking(config: Config) -> list[str]:
+    """Packages and devices that the settings ask for and that are not here."""
+    if config.run.engine == "verl":
+        return lacking_for_verl(config)
+    found = []
+    vllm = config.rollout.engine == "vllm"
+    for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):
+        if wanted and importlib.util.find_spec(package) is None:
+            found.append(f"the package {package}, which the settings ask for: pip install {package}")
+    if vllm and not torch.cuda.is_available():
+        found.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=auto here")
+    if config.rollout.engine == "graph" and not torch.cuda.is_available():
+        found.append("a CUDA GPU, which rollout.engine=graph needs: use rollout.engine=auto here")
+    known = get_available_reporting_integrations() if config.train.trackers else []
+    found += [f"the tracker {name}: pip install {name}" for name in config.train.trackers if name not in known]
+    return found
+
+
+def _model(config: Config, made: TrainingPlan) -> Any:
+    """The model on the meta device: shapes without weights; None where it cannot be known yet."""
+    name = config.model.name
+    try:
+        if not is_cached(name):
+            if name != "smollm2-135m" and not Path(name).expanduser().is_dir():
+                resolve(name)  # which downloads nothing of these, and refuses what is no hub id either
+                if fault := hub_fault(name):
+                    raise ModelError(f"it is not on this machine, and {fault}; bring its folder: model.name=./folder")
+            made.say("model", f"{name}: to be downloaded when training starts")
+            return None
+        source = resolve(name)
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(source.path))
+    except (ModelError, OSError, ValueError) as error:
+        made.say("model", name)
+        made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")
+        return None
+    count = sum(parameter.numel() for parameter in model.parameters())
+    how = f"LoRA of rank {config.model.lora_rank}" if config.model.lora_rank else "all weights"
+    note = f" ({source.note})" if source.note else ""
+    made.say("model", f"{name}: {count / 1e6:,.1f} M parameters, training {how}{note}")
+    return model
+
+
+def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:
+    """Says what there is to train and test on; returns the longest prompt, as far as it can be known."""
+    longest, found = 0, {}
+    tokenizer = load_tokenizer(resolve(config.model.name)) if is_cached(config.model.name) else None
+    for split in ("train", "test"):
+        try:
+            loaded = load_problems(config.data, split)
+            if tokenizer is not None:
+                loaded, prompts = with_prompts(loaded, tokenizer, config.data.max_prompt_tokens)
+                longest = max([longest, *map(len, prompts)])
+            if split == "train":
+                order(len(loaded.problems), counts, 1, 0)  # raises where they are too few for a step
+            found[split] = loaded.problems
+            made.say(split, f"{getattr(config.data, split)}: {loaded.words()}")
+        except (ProblemsError, ValueError, OSError) as error:
+            made.say(split, getattr(config.data, split))
+            made.missing.append(f"problems to {split} on: {error}")
+    if warning := overlap(found.get("train", []), found.get("test", [])):
+        made.say("", warning)
+    return longest or config.data.max_prompt_tokens
+
+
+def stages_of(config: Config) -> tuple[Stage, ...]:
+    """The stages that the settings name."""
+    # auto is not known yet; 10 stands for it, which no stage asks for, so that each is a change
+    first = 10.0 if config.grpo.temperature == "auto" else config.grpo.temperature
+    given = [stage.model_dump(exclude_none=True) for stage in config.train.stages]
+    return plan(first, config.train.max_response_tokens, given)
+
+
+def _stages(config: Config, counts: Batches, made: TrainingPlan) -> None:
+    planned = stages_of(config)
+    auto = config.grpo.temperature == "auto"
+    for stage, begin, end in segments(planned, config.train.steps):
+        temperature = "T(D)" if auto and stage.temperature == planned[0].temperature else f"{stage.temperature:g}"
+        most = counts.responses * stage.max_response_tokens
+        made.say(
+            "stage",
+            f"steps {begin} to {end}: temperature {temperature}, up to {stage.max_response_tokens} tokens a response, "
+            f"{most:,} a step; {(end - begin + 1) * counts.updates} updates",
+        )
+
+
+def _extras(config: Config) -> str:
+    grpo = config.grpo
+    mask = f"conditional mask (rho {grpo.rho:g}, {grpo.mask_outcome})" if grpo.mask == "conditional" else grpo.mask
+    parts = [
+        f"KL {grpo.kl:g}" if grpo.kl else "no KL",
+        mask if grpo.mask == "conditional" else f"mask {mask}",
+        grpo.reduction.replace("_", " "),
+    ]
+    parts += [f"dynamic sampling, up to {grpo.dynamic_sampling} rounds"] * bool(grpo.dynamic_sampling)
+    parts += ["overlong shaping"] * bool(grpo.overlong_buffer)
+    parts += [f"CONTROL: {grpo.control}"] * (grpo.control != "none")
+    return ", ".join(parts)
+
+
+def _optimizer(config: Config) -> str:
+    train = config.train
+    warmup = f", warm-up over {train.warmup_steps} steps" if train.warmup_steps else ""
+    decay = f", weight decay {train.weight_decay:g}" if train.weight_decay else ""
+    return f"AdamW, learning rate {train.lr:g} ({train.schedule}{warmup}){decay}"
+
+
+def memory(config: Config, counts: Batches, model: Any, prompt: int, gpu: int) -> dict[str, float]:
+    """Estimate the bytes that the large parts of a training take on one device. `gpu`: bytes of a GPU; 0: on a CPU."""
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    size = 2 if config.model.dtype == "bfloat16" else 4
+    text = model.config.get_text_config()
+    trained = weights
+    if config.model.lora_rank:
+        linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
+        trained = sum(config.model.lora_rank * (m.in_features + m.out_features) for m in linear)
+    limit = max([config.train.max_response_tokens, *(s.max_response_tokens or 0 for s in config.train.stages)])
+    length = prompt + limit
+    kept = 2 if config.model.gradient_checkpointing else 16  # activations of a layer that wait for the backward pass
+    in_a_pass = 2 if gpu and config.train.bf16 else size
+    activations = counts.micro * length * text.hidden_size * text.num_hidden_layers * kept * in_a_pass
+    logits = 3 * counts.micro * limit * text.vocab_size * (4 if config.train.float32_head else in_a_pass)
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    rows = min(config.rollout.batch, counts.responses // counts.devices)
+    tokens = 2 * text.num_hidden_layers * heads * head * length  # keys and values of one response
+    reference = weights * size if config.grpo.kl and not config.model.lora_rank else 0
+    parts = {"weights": weights * size + reference, "gradients and Adam": trained * (size + 8)}
+    if gpu and config.rollout.engine != "transformers":  # in bfloat16, from a copy of the weights
+        parts["weights for sampling"] = 2 * weights
+        cache = min(rows * tokens * 2, config.rollout.memory * gpu)
+    else:
+        cache = rows * tokens * size
+    return {**parts, "a pass": activations + logits, "key-value cache": cache}
+
+
+def memory_here() -> int:
+    """Bytes of the GPU, or of main memory where there is none."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.get_device_properties(0).total_memory)
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no limit on this container, or none that can be read
+        return found
+
+
+def _memory_words(parts: dict[str, float], have: int) -> str:
+    meet = max(parts["a pass"], parts["key-value cache"])
+    total = sum(parts.values()) - parts["a pass"] - parts["key-value cache"] + meet
+    each = ", ".join(f"{name} {value / GIB:.2f}" for name, value in parts.items())
+    most = f"; that is more than the {have / GIB:.0f} GiB here, should all responses reach the limit"
+    return (
+        f"about {total / GIB:.2f} GiB on a device ({each}; passes and cache do not meet){most if total > have else ''}"
+    )
+
+
+def _memory_by_name(config: Config) -> dict[str, float]:
+    """The least that a model takes whose size is known by its name alone: 4 B parameters of Qwen3-4B."""
+    match = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)B(?![A-Za-z])", config.model.name, re.IGNORECASE)
+    count = float(match[1]) * 1e9 if match else 0.0
+    size = 2 if config.model.dtype == "bfloat16" else 4
+    return {"weights": count * size, "gradients and Adam": 0.0 if config.model.lora_rank else count * (size + 8)}
+
+
+def _too_little(config: Config, parts: dict[str, float], have: int) -> str:
+    """What is missing where the parts that are there all the time do not fit."""
+    needed = sum(value for name, value in parts.items() if name not in ("a pass", "key-value cache"))
+    if needed <= have:
+        return ""
+    where = "the GPU" if torch.cuda.is_available() else "this machine, which has no GPU,"
+    lora = "" if config.model.lora_rank else "; an adapter needs less: model.lora_rank=32"
+    return (
+        f"memory: weights, gradients and Adam of {config.model.name} take {needed / GIB:.0f} GiB, and {where} has "
+        f"{have / GIB:.0f}{lora}; or name a smaller model"
+    )
+
+
+def _evaluation(config: Config) -> str:
+    if config.data.test == "none":
+        return "none"
+    train = config.train
+    often = f"before, every {train.eval_every} steps, after" if train.eval_every else "before and after"
+    limit = f", up to {train.eval_max_response_tokens} tokens" if train.eval_max_response_tokens else ""
+    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{limit}"

@@ -1,0 +1,133 @@
+"""Settings -> problems: the starter set or a file; what cannot be used is left out by name, never silently.
+
+Where a file holds more problems than data.train_size or data.test_size, a sample is drawn, the same one each time: the
+first rows of a file that is sorted by source would be one source alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..config import DataConfig
+from ..files import read_problems
+from ..prompts import messages
+from ..sampling import encode
+from ..schema import Problem, nearest
+from ..starter import DEPTHS, problems
+
+Split = Literal["train", "test"]
+
+
+TAGS = ("many_answers", "unverified")  # that `microcoder data run` sets and data.refuse knows, whatever a file holds
+
+
+class ProblemsError(ValueError):
+    """Problems that cannot be used; the message says why and what to type instead."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    problems: list[Problem]
+    dropped: dict[str, int]  # reason: how many
+
+    def words(self) -> str:
+        left_out = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items())
+        return f"{len(self.problems)} problems" + (f" (left out: {left_out})" if left_out else "")
+
+
+def load_problems(data: DataConfig, split: Split) -> Loaded:
+    """The problems of a split, in the order of their source, at most as many as the settings say."""
+    name, size = (data.train, data.train_size) if split == "train" else (data.test, data.test_size)
+    if name == "none" and split == "test":
+        return Loaded([], {})
+    low, high = _range(data) if split == "train" else (float("-inf"), float("inf"))
+    dropped: Counter[str] = Counter()
+    if name == "starter":
+        _refuse_unknown(data.refuse, ())
+        depths = [depth for depth in DEPTHS if low <= depth <= high]
+        if not depths:
+            raise ProblemsError(f"data.difficulty is {data.difficulty}, but starter's depths are 1 to 6")
+        return Loaded(problems(split, size, depths=depths), dropped)
+    found: list[Problem] = []
+    seen: set[str] = set()  # tags
+    for problem in read_problems(name):
+        seen.update(problem.tags if isinstance(problem, Problem) else ())
+        if not isinstance(problem, Problem):
+            dropped["unreadable"] += 1
+        elif split == "train" and (tags := _refused(problem, data.refuse)):
+            dropped[f"tagged {tags[0]}"] += 1
+        elif data.difficulty and split == "train" and not low <= _score(problem, name) <= high:
+            dropped["outside data.difficulty"] += 1
+        else:
+            found.append(problem)
+    if split == "train":
+        _refuse_unknown(data.refuse, seen)
+    if not found:
+        raise ProblemsError(
+            f"{name} holds no problem to {split} on{': ' if dropped else ''}{Loaded([], dropped).words()}"
+        )
+    if len(found) > size:
+        dropped[f"not drawn: data.{split}_size={size} are drawn at random, always the same"] = len(found) - size
+        drawn = random.Random(f"data.{split}").sample(range(len(found)), len(found))[:size]
+        found = [found[n] for n in sorted(drawn)]
+    return Loaded(found, dropped)
+
+
+def overlap(train: Sequence[Problem], test: Sequence[Problem]) -> str:
+    """A warning where problems are both trained and tested on; else nothing."""
+    known = {problem.fingerprint() for problem in train}
+    both = sum(problem.fingerprint() in known for problem in test)
+    if not both:
+        return ""
+    return (
+        f"warning: {both} of the {len(test)} test problems are trained on too, so the test accuracy says little of "
+        "other problems; name another file: data.test=..., or none: data.test=none"
+    )
+
+
+def with_prompts(loaded: Loaded, tokenizer: Any, limit: int) -> tuple[Loaded, list[list[int]]]:
+    """The problems whose prompt fits into `limit` tokens, and those prompts."""
+    pairs = [(problem, encode(tokenizer, messages(problem))) for problem in loaded.problems]
+    kept = [(problem, ids) for problem, ids in pairs if len(ids) <= limit]
+    dropped = dict(loaded.dropped)
+    if len(kept) < len(pairs):
+        dropped["longer than data.max_prompt_tokens"] = len(pairs) - len(kept)
+    if pairs and not kept:
+        shortest = min(len(ids) for _, ids in pairs)
+        raise ProblemsError(f"every prompt is longer than data.max_prompt_tokens={limit}; the shortest has {shortest}")
+    return Loaded([problem for problem, _ in kept], dropped), [ids for _, ids in kept]
+
+
+def _refused(problem: Problem, refuse: Sequence[str]) -> list[str]:
+    """The tags for which a problem is left out; many answers do no harm where a checker knows them."""
+    tags = set(problem.tags) & set(refuse)
+    return sorted(tags - {"many_answers"} if problem.compare.checker else tags)
+
+
+def _refuse_unknown(refuse: Sequence[str], seen: Collection[str]) -> None:
+    for name in refuse:
+        if name not in TAGS and name not in seen:
+            known = sorted({*TAGS, *seen})
+            hint = nearest(name, known) or f"; there are {', '.join(known[:12])}"
+            raise ProblemsError(f"data.refuse names the tag {name!r}, which no problem has{hint}")
+
+
+def _range(data: DataConfig) -> tuple[float, float]:
+    if not data.difficulty:
+        return float("-inf"), float("inf")
+    if len(data.difficulty) != 2 or data.difficulty[0] > data.difficulty[1]:
+        raise ProblemsError(f"data.difficulty is {data.difficulty}; write [low, high], such as data.difficulty=[2,4]")
+    return data.difficulty[0], data.difficulty[1]
+
+
+def _score(problem: Problem, name: str) -> float:
+    if problem.difficulty_score is None:
+        raise ProblemsError(
+            f"{name}: problem {problem.id!r} has no difficulty_score, so data.difficulty cannot choose by it; "
+            "leave data.difficulty out, or add the scores"
+        )
+    return problem.difficulty_score

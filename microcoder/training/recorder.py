@@ -1,0 +1,222 @@
+"""The end of each step of a stage: metrics, rollouts, evaluations, warnings; when to save and when to stop."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from accelerate.utils import gather_object
+from transformers import TrainerCallback
+
+from ..advise import Advice, new_advice
+from ..config import Config
+from ..grpo import PlateauWatch, WatchState
+from ..judge.base import Judging
+from ..models import ModelSource
+from ..runs import Run, write_rollouts
+from .plan import Batches
+from .step import Batch, evaluation, measures, records, texts
+
+if TYPE_CHECKING:  # verl has an environment of its own, without TRL
+    from .trl import TrlStageTrainer
+
+
+WINDOW, COOLDOWN, INCREMENT, HIGHEST = 30, 40, 0.2, 1.8  # of the watch over D, where temperature is auto
+
+
+class TrainingObserver(Protocol):
+    """Who is told how it goes: the live display, or nobody."""
+
+    def step(self, metrics: dict[str, Any]) -> None: ...
+    def phase(self, name: str) -> None: ...
+    def note(self, text: str) -> None: ...
+    def warn(self, advice: Advice) -> None: ...
+
+
+@dataclass
+class TrlSetup:
+    """What all stages share."""
+
+    config: Config
+    run: Run
+    source: ModelSource
+    counts: Batches
+    judge: Judging
+    observer: TrainingObserver
+    train: tuple[Sequence[Any], list[list[int]]]  # problems and their prompts
+    test: tuple[Sequence[Any], list[list[int]]]
+
+
+class StepRecorder(TrainerCallback):
+    """Writes down each step, evaluates, saves, and ends the stage."""
+
+    trainer: TrlStageTrainer
+
+    def __init__(self, setup: TrlSetup, last: int) -> None:
+        self.setup, self.last = setup, last
+        self.started = self.optimizer_started = 0.0
+        self.optimizing = 0.0
+        self.finished: int | None = None  # the step that has just ended
+        self.asked = False  # whether it asked for another stage
+        self.watch: PlateauWatch | None = None
+        if setup.config.grpo.temperature == "auto":
+            target = setup.run.info["diversity_target"]
+            self.watch = PlateauWatch(target, WINDOW, COOLDOWN, INCREMENT, HIGHEST)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == 0 and not self.setup.run.metrics:
+            before = self.evaluate(0)
+            if before and self.trainer.is_world_process_zero():
+                self.setup.run.log(0, before)
+                self.setup.observer.note(f"before: test accuracy {tested(before)}")
+        self.reset()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.setup.observer.phase("sampling, judging, updating")
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.optimizer_started = time.perf_counter()
+
+    def on_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.optimizing += time.perf_counter() - self.optimizer_started
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.finished is None:  # within a step, or the end of training
+            return
+        ends = self.finished >= self.last or self.asked
+        control.should_training_stop = control.should_training_stop or ends
+        control.should_save = ends or self.finished % self.setup.config.train.save_every == 0
+        self.finished = None
+
+    def finish(self, logs: dict[str, Any]) -> dict[str, Any]:
+        """The end of a step: measured, perhaps evaluated, written down. Returns its metrics."""
+        step, train = self.trainer.steps_done(), self.setup.config.train
+        metrics = self.metrics(step, logs)
+        if step == train.steps or (train.eval_every and step % train.eval_every == 0):
+            metrics |= self.evaluate(step)
+        if self.trainer.is_world_process_zero():
+            write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
+        self.finished, self.asked = step, self.asks()
+        self.reset()
+        return metrics
+
+    def metrics(self, step: int, logs: dict[str, Any]) -> dict[str, Any]:
+        trainer, counts = self.trainer, self.setup.counts
+        batch = trainer.gathered()
+        sums = trainer.sums()
+        tokens = max(sums["tokens"], 1)
+        found = measures(batch, counts.samples)
+        kl = {"kl": sums["kl"] / tokens} if self.setup.config.grpo.kl else {}
+        if trainer.is_world_process_zero():
+            found_texts = texts([*batch.responses, *batch.discarded], trainer.prompt_text)
+            write_rollouts(self.setup.run.path, step, records(batch, trainer.stage.temperature), *found_texts)
+        seconds = batch.seconds
+        update_s = trainer.seconds["training"] - trainer.seconds["rollout"] + self.optimizing
+        step_s = time.perf_counter() - self.started - trainer.seconds["checkpoint"]
+        return {
+            **found,
+            "step": step,
+            "updates": step * counts.updates,
+            "temperature": trainer.stage.temperature,
+            "max_response_tokens": trainer.stage.max_response_tokens,
+            "clip_low": sums["clip_low"] / tokens,
+            "clip_high": sums["clip_high"] / tokens,
+            **kl,
+            "loss": sums["loss"] / counts.updates,
+            "grad_norm": float(logs["grad_norm"]),
+            "learning_rate": logs["learning_rate"],
+            **seconds,
+            "update_s": update_s,
+            "checkpoint_s": trainer.seconds["checkpoint"],
+            "other_s": step_s - update_s - seconds["generation_s"] - seconds["judging_s"],  # the floor is a part of it
+            "step_s": step_s,
+            "tokens_per_s": found["tokens"] / max(seconds["generation_s"], 1e-9),
+        }
+
+    def evaluate(self, step: int) -> dict[str, Any]:
+        """Answer the test problems, dealt out to the devices; keep the answers, and return their metrics."""
+        problems, prompts = self.setup.test
+        if not problems:
+            return {}
+        started, train, trainer = time.perf_counter(), self.setup.config.train, self.trainer
+        self.setup.observer.phase("evaluating")
+        mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
+        limit = train.eval_max_response_tokens
+        sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit)
+        responses, _ = trainer.respond(list(mine), problems, prompts, sampling)
+        responses = gather_object(responses)
+        found = evaluation(responses, train.eval_tries)
+        if trainer.is_world_process_zero():
+            rows = records(Batch(responses), train.eval_temperature)
+            write_rollouts(self.setup.run.path, step, rows, *texts(responses, trainer.prompt_text), test=True)
+        return {**found, "evaluation_s": time.perf_counter() - started}
+
+    def asks(self) -> bool:
+        """Whether D is about to settle too low; the stage that is asked for is written down."""
+        if self.watch is None:
+            return False
+        state, decision = WatchState(), None
+        for line in self.setup.run.metrics:  # the whole run each time: nothing to keep, nothing to lose
+            if line["step"] and line.get("diversity") is not None:
+                state, decision = self.watch.update(state, line["step"], line["diversity"], line["temperature"])
+        if decision is None:
+            return False
+        self.setup.observer.note(decision.reason)
+        asked = [*self.setup.run.info["asked"], [decision.step + 1, decision.temperature]]
+        self.setup.run.update(asked=asked)
+        return True
+
+    def reset(self) -> None:
+        self.optimizing = 0.0
+        self.trainer.seconds = dict.fromkeys(self.trainer.seconds, 0.0)
+        self.trainer.counted = None
+        self.started = time.perf_counter()
+
+
+def write_down(run: Run, observer: TrainingObserver, config: Config, metrics: dict[str, Any]) -> None:
+    """A step's metrics: to the run, to whoever watches, and what there is to say about them."""
+    run.log(metrics["step"], {name: value for name, value in metrics.items() if name != "step"})
+    observer.step(metrics)
+    for advice in new_advice(run.metrics, config.model_dump()):
+        observer.warn(advice)
+
+
+def tested(metrics: dict[str, Any]) -> str:
+    """12.5% (9.1 to 16.0; 100 problems, mean of 4 tries)."""
+    if metrics.get("test_accuracy") is None:
+        return "not measured"
+    low, high = metrics["test_accuracy_low"], metrics["test_accuracy_high"]
+    # where all problems scored the same, resampling them says nothing
+    within = f"{low:.1%} to {high:.1%}; " if low is not None and low < high else ""
+    counted = f"{metrics['test_problems']} problems, mean of {metrics['test_tries']} tries"
+    return f"{metrics['test_accuracy']:.1%} ({within}{counted})"
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def saving(folder: Path) -> Iterator[None]:
+    """While a checkpoint is written into `folder`, which is removed again if that fails."""
+    try:
+        yield
+    except Exception as error:
+        full = _full(error, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+        raise
+
+
+def _full(error: Exception, folder: Path) -> bool:
+    """safetensors quotes the system's error in words; torch knows only that its stream has failed."""
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    return any(f"os error {number}" in str(error) for number in FULL) or shutil.disk_usage(folder.parent).free < 1 << 20

@@ -1,0 +1,284 @@
+"""One step's batch: responses rewarded, masked and weighed; its metrics and rollouts; the accuracy of an evaluation.
+
+1. A reward is 1 for an accepted program and 0 for any other; a fault of the judge is no reward, and leaves the group.
+2. Dynamic sampling (DAPO): groups without signal are replaced by those of other problems, in a few rounds. The replaced
+   ones are kept among the rollouts, marked as discarded, and in the accuracy, which would be flattered without them.
+3. A verdict that comes too late is no reward either, and its group teaches nothing: what takes long is seldom right,
+   so the mean of the others alone would be flattered.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..collect import Response
+from ..config import Config, GrpoConfig
+from ..grpo import (
+    Stage,
+    diversity,
+    ends_in_repetition,
+    group_advantages,
+    has_signal,
+    overlong_penalty,
+    repeat_tokens,
+    truncation_mask,
+)
+from ..judge.extract import code_block
+from ..models import ModelSource
+from ..models.weights import load
+from ..schema import ACCEPTED, Problem, bands, in_order
+from ..stats import bootstrap
+
+
+@dataclass
+class Batch:
+    responses: list[Response]  # what is trained on: groups of `samples` rows
+    discarded: list[Response] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    resampled: int = 0  # groups that took a discarded one's place
+
+
+def collect(
+    numbers: Sequence[int],
+    ask: Callable[[Sequence[int], int], tuple[list[Response], dict[str, float]]],
+    others: Sequence[int],
+    settings: GrpoConfig,
+    stage: Stage,
+    seed: int,
+    step: int,
+    first_row: int = 0,
+) -> Batch:
+    """One step. `ask(numbers, seed)` responds to problems; `others` are the numbers that may stand in."""
+    samples = settings.samples
+    responses, seconds = ask(numbers, _seed(seed, step, 0, first_row))
+    batch = Batch(responses, seconds=dict(seconds))
+    draw = random.Random(f"{seed} {step} {first_row}")
+    for turn in range(1, settings.dynamic_sampling + 1):
+        silent = (~signal(batch.responses, samples)).nonzero()[:, 0].tolist()
+        free = [n for n in others if n not in numbers]
+        fresh = draw.sample(free, min(len(silent), len(free)))
+        if not fresh:
+            break
+        numbers = [*numbers, *fresh]
+        more, seconds = ask(fresh, _seed(seed, step, turn, first_row))
+        for name, value in seconds.items():
+            batch.seconds[name] += value
+        _replace(batch, silent, more, samples)
+    weigh(batch.responses, settings, stage, seed, step, first_row)
+    return batch
+
+
+def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int) -> None:
+    """Put each new group that has signal in the place of one that has none; discard the others."""
+    for n, good in enumerate(signal(more, samples).tolist()):
+        group = more[n * samples : (n + 1) * samples]
+        if good and silent:
+            at = silent.pop(0) * samples
+            group, batch.responses[at : at + samples] = batch.responses[at : at + samples], group
+            batch.resampled += 1
+        for response in group:
+            response.discarded = True
+        batch.discarded += group
+
+
+def weigh(responses: list[Response], settings: GrpoConfig, stage: Stage, seed: int, step: int, first_row: int) -> None:
+    """Rewards, mask and advantages, into the responses."""
+    limit = stage.max_response_tokens
+    m = settings.repeat_tokens or repeat_tokens(limit)
+    rewards, valid = rewards_of(responses)
+    buffer = limit // 5 if settings.overlong_buffer == "auto" else settings.overlong_buffer
+    if buffer:
+        lengths = torch.tensor([len(response.ids) for response in responses])
+        rewards = rewards + overlong_penalty(lengths, limit, min(buffer, limit))
+    if settings.control == "shuffled_rewards":
+        order = valid.nonzero()[:, 0]
+        generator = torch.Generator().manual_seed(_seed(seed, step, 1 << 20, first_row))
+        rewards[order] = rewards[order[torch.randperm(len(order), generator=generator)]]
+    for response in responses:
+        response.repeated = ends_in_repetition(response.ids, m, settings.repeat)
+    masked = truncation_mask(
+        torch.tensor([response.truncated for response in responses]),
+        [response.verdict.verdict for response in responses],
+        torch.tensor([response.repeated for response in responses]),
+        mask=settings.mask,
+        rho=settings.rho,
+        mask_outcome=settings.mask_outcome,
+        seed=seed,
+        step=step,
+        rows=range(first_row, first_row + len(responses)),
+    )
+    advantages = group_advantages(rewards, settings.samples, std=settings.advantage_std, valid=valid)
+    incomplete = _incomplete(responses, settings.samples).repeat_interleave(settings.samples)
+    advantages = advantages.masked_fill(masked | incomplete, 0.0)
+    for n, response in enumerate(responses):
+        response.masked = bool(masked[n])
+        response.reward = float(rewards[n]) if valid[n] else None
+        response.advantage = float(advantages[n])
+
+
+def also_accuracy(responses: Sequence[Response]) -> float | None:
+    """The share that the judge's second policy accepts; None where it has none."""
+    also = [response.verdict.also for response in responses if response.verdict.also and not response.faulty]
+    return sum(verdict == ACCEPTED for verdict in also) / len(also) if also else None
+
+
+def rewards_of(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]:
+    """(0/1 rewards, which of them are known), each (n,)."""
+    rewards = torch.tensor([float(response.accepted) for response in responses])
+    return rewards, torch.tensor([not response.faulty for response in responses])
+
+
+def signal(responses: Sequence[Response], samples: int) -> torch.Tensor:
+    """(groups,) True where the rewards are not all equal and none was cut."""
+    rewards, valid = rewards_of(responses)
+    return has_signal(rewards, samples, valid) & ~_incomplete(responses, samples)
+
+
+def _incomplete(responses: Sequence[Response], samples: int) -> torch.Tensor:
+    """(groups,) True where a response was cut."""
+    return torch.tensor([response.cut for response in responses]).reshape(-1, samples).any(1)
+
+
+def _seed(seed: int, step: int, turn: int, first_row: int) -> int:
+    return random.Random(f"{seed} {step} {turn} {first_row}").getrandbits(62)
+
+
+def measures(batch: Batch, samples: int) -> dict[str, Any]:
+    """The step's metrics that follow from its responses."""
+    rows = batch.responses
+    everything = [*rows, *batch.discarded]
+    rewards = [row.reward for row in rows if row.reward is not None]
+    lengths = [len(row.ids) for row in rows]
+    finished = [len(row.ids) for row in rows if not row.truncated]
+    verdicts: dict[str, int] = {}
+    for row in everything:
+        verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
+    judged = [row.accepted for row in everything if not row.faulty]
+    also = also_accuracy(everything)
+    return {
+        "reward": _mean(rewards),
+        "accuracy": _mean(judged),
+        **({} if also is None else {"accuracy_also": also}),
+        "length_mean": _mean(lengths),
+        "length_max": max(lengths),
+        "length_finished": _mean(finished),
+        "truncated_share": _mean([row.truncated for row in rows]),
+        "repeated_share": _mean([row.repeated for row in rows]),
+        "masked_share": _mean([row.masked for row in rows]),
+        "entropy": -_mean([value for row in rows for value in row.logprobs]),
+        "diversity": diversity([row.ids for row in rows], samples),
+        "no_signal_share": 1 - _mean(signal(rows, samples).tolist()),
+        "no_code_share": verdicts.get("no_code", 0) / len(everything),
+        "judge_faults": sum(row.faulty and not row.cut for row in everything),
+        "cut_stragglers": sum(row.cut for row in everything),
+        "resampled": batch.resampled,
+        "tests_mean": _mean([_tests(row.problem) for row in everything]),
+        "rows": len(everything),
+        "tokens": sum(len(row.ids) for row in everything),
+        "verdicts": verdicts,
+    }
+
+
+def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[str, Any]]:
+    """The rollouts as they are written to the run directory."""
+    return [
+        {
+            "row": first_row + n,
+            "problem": row.problem.id,
+            "sample": row.sample,
+            "completion": row.text,
+            "code": code_block(row.text) or "",
+            "verdict": row.verdict.verdict,
+            "strategy": row.verdict.strategy,
+            "message": row.verdict.message,
+            "reward": row.reward,
+            "advantage": row.advantage,
+            "length": len(row.ids),
+            "truncated": row.truncated,
+            "repeated": row.repeated,
+            "masked": row.masked,
+            "discarded": row.discarded,
+            "cut": row.cut,
+            "temperature": temperature,
+        }
+        for n, row in enumerate([*batch.responses, *batch.discarded])
+    ]
+
+
+def texts(responses: Sequence[Response], decode: Callable[[list[int]], str]) -> tuple[dict[str, str], dict[str, str]]:
+    """(statements, prompts as the model saw them) of the responses' problems, by their ids."""
+    found = {row.problem.id: row for row in responses}
+    return (
+        {name: row.problem.statement for name, row in found.items()},
+        {name: decode(row.prompt) for name, row in found.items()},
+    )
+
+
+def _tests(problem: Problem) -> int:
+    """How many tests decide; asserts are counted by the word, since one text may hold many."""
+    return len(problem.tests) + sum(text.count("assert ") for text in problem.asserts)
+
+
+def _mean(values: Sequence[float | bool]) -> float:
+    return sum(values) / len(values) if values else float("nan")
+
+
+def evaluation(responses: Sequence[Response], tries: int) -> dict[str, Any]:
+    """The metrics of an evaluation. `responses` are groups of `tries`, one group a problem.
+
+    A fault of the judge counts as neither right nor wrong. The interval is the 95% bootstrap over the problems, since
+    the tries of one problem are alike.
+    """
+    groups = [responses[n : n + tries] for n in range(0, len(responses), tries)]
+    scores = [_score(group) for group in groups]
+    known = np.array([score for score in scores if score is not None])
+    low, high = bootstrap(known)
+    also = also_accuracy(responses)
+    return {
+        "test_accuracy": float(known.mean()) if len(known) else None,
+        **({} if also is None else {"test_accuracy_also": also}),
+        "test_accuracy_low": low,
+        "test_accuracy_high": high,
+        "test_pass_at_k": float((known > 0).mean()) if len(known) else None,
+        "test_tries": tries,
+        "test_problems": len(groups),
+        "test_length": float(np.mean([len(row.ids) for row in responses])),
+        "test_truncated_share": float(np.mean([row.truncated for row in responses])),
+        "test_diversity": diversity([row.ids for row in responses], tries) if tries > 1 else None,
+        "test_judge_faults": sum(row.faulty for row in responses),
+        "test_by_difficulty": _by_difficulty(groups, scores),
+    }
+
+
+def _score(group: Sequence[Response]) -> float | None:
+    judged = [row.accepted for row in group if not row.faulty]
+    return sum(judged) / len(judged) if judged else None
+
+
+def _by_difficulty(groups: Sequence[Sequence[Response]], scores: Sequence[float | None]) -> dict[str, dict[str, float]]:
+    """Mean accuracy and number of problems for each band of difficulty, from easy to hard."""
+    found: dict[str, list[float]] = {}
+    for band, score in zip(bands(group[0].problem for group in groups), scores, strict=True):
+        if band and score is not None:
+            found.setdefault(band, []).append(score)
+    return {
+        band: {"accuracy": sum(found[band]) / len(found[band]), "problems": len(found[band])}
+        for band in in_order(found)
+    }
+
+
+def weights_of(config: Config) -> dict[str, Any]:
+    """How the settings want the weights loaded."""
+    kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
+    return {"dtype": torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32, **kind}
+
+
+def load_model(config: Config, source: ModelSource) -> Any:
+    """Load the model that is trained."""
+    return load(source, **weights_of(config))

@@ -1,0 +1,443 @@
+"""TRL's GRPOTrainer with our rollouts, our advantages and our loss. TRL keeps what it is good at: models, devices,
+padding, old and reference log-probabilities, the optimizer, checkpoints, trackers, vLLM.
+
+Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and a test calls each.
+
+1. A trainer lives for one stage: temperature and limit are frozen in many places inside TRL, so a new stage is a new
+   trainer that goes on from the last one's checkpoint.
+2. The dataset's `prompt` is the number of a problem; `rollout_func` makes the prompt, the responses and their rewards.
+   The dataset is the whole run in order: TRL's own shuffling would begin again with the first epoch on resuming.
+3. Each device responds to whole groups, so that advantages need no exchange between devices.
+4. The loss is divided by totals over the whole update, which are counted when TRL has dealt out a batch. Responses with
+   advantage 0 add nothing to its gradient (unless there is a KL), so no pass is spent on them.
+5. A step's data is random only through (seed, step): TRL's generator states matter for nothing but the order in which
+   responses are dealt out to updates, and they are in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate.utils import gather_object
+from datasets import Dataset
+from transformers import TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+from trl.models import unwrap_model_for_generation
+
+from ..collect import Response, respond
+from ..config import Config
+from ..grpo import Objective, Stage, policy_loss, token_logprobs
+from ..judge.base import Judging
+from ..models import ModelSource
+from ..models.weights import load_tokenizer
+from ..sampling import Completion, Sampling, sampler_for
+from ..schema import Problem
+from .plan import Batches, order
+from .recorder import saving
+from .step import Batch, collect, load_model
+
+SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
+
+
+class TrlStageTrainer(GRPOTrainer):
+    """One stage of a run."""
+
+    def __init__(
+        self,
+        config: Config,
+        stage: Stage,
+        counts: Batches,
+        source: ModelSource,
+        problems: Sequence[Problem],
+        prompts: Sequence[list[int]],
+        judge: Judging,
+        folder: str,
+        callbacks: Sequence[TrainerCallback] = (),
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        self.sampler: Any = None
+        self.note = note
+        self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
+        self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
+        self.objective: Objective = objective_of(config)
+        self.batch = Batch([])
+        self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
+        self.counted: torch.Tensor | None = None
+        numbers = order(len(problems), counts, config.train.steps, config.train.seed)
+        super().__init__(
+            model=load_model(config, source),
+            args=arguments(config, stage, counts, folder),
+            processing_class=load_tokenizer(source),
+            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in numbers]}),
+            reward_funcs=self._known_rewards,
+            rollout_func=lambda prompts, _: self._rollout([int(prompt) for prompt in prompts]),
+            peft_config=adapter(config),
+            callbacks=list(callbacks),
+        )
+        if self.ref_model is not None and source.adapter:  # which TRL does not know of: it loads the model by its name
+            reference, start = self.accelerator.unwrap_model(self.ref_model), self.accelerator.unwrap_model(self.model)
+            reference.load_state_dict(start.state_dict())
+
+    # --- rollouts
+
+    def steps_done(self) -> int:
+        """Whole steps; TRL counts updates."""
+        return int(self.state.global_step) // self.counts.updates
+
+    def _rollout(self, numbers: list[int]) -> dict[str, Any]:
+        started = time.perf_counter()
+        samples, rank = self.counts.samples, self.accelerator.process_index
+        groups = numbers[::samples]
+        if numbers != [n for n in groups for _ in range(samples)]:
+            raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
+
+        def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
+            sampling = self.sampling(self.stage.temperature, samples, seed)
+            return self.respond(chosen, self.problems, self.prompts, sampling, self.config.rollout.straggler_s)
+
+        self.batch = collect(
+            groups,
+            ask,
+            range(len(self.problems)),
+            self.config.grpo,
+            self.stage,
+            self.config.train.seed,
+            self.steps_done() + 1,
+            first_row=rank * len(numbers),
+        )
+        self.seconds["rollout"] += time.perf_counter() - started
+        rows = self.batch.responses
+        return {
+            "prompt_ids": [row.prompt for row in rows],
+            "completion_ids": [row.ids for row in rows],
+            "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
+        }
+
+    def sampling(self, temperature: float, samples: int, seed: int, limit: int = 0) -> Sampling:
+        rollout = self.config.rollout
+        limit = limit or self.stage.max_response_tokens
+        return Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, seed)
+
+    def respond(
+        self,
+        numbers: Sequence[int],
+        problems: Sequence[Problem],
+        prompts: Sequence[list[int]],
+        sampling: Sampling,
+        straggler_s: float = 0.0,
+    ) -> tuple[list[Response], dict[str, float]]:
+        """Judged responses of the model as it is now; also how it is evaluated."""
+        sample = partial(self.sample, sampling=sampling)
+        return respond(numbers, problems, prompts, sample, self.text, self.judge, straggler_s)
+
+    def sample(self, prompts: list[list[int]], sampling: Sampling) -> Iterator[Completion]:
+        """Completions of the model as it is now; also how it is evaluated."""
+        if self.use_vllm:
+            yield from self._with_vllm(prompts, sampling)
+            return
+        training = self.model_wrapped.training
+        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
+            model.eval()
+            try:
+                yield from self._sampler_of(model)(prompts, sampling)
+            finally:
+                model.train(training)
+
+    def _sampler_of(self, model: Any) -> Any:
+        """Made once: it keeps room for keys and values, and captured graphs."""
+        if self.sampler is None:
+            rollout = self.config.rollout
+            self.sampler = sampler_for(
+                model, self.eos_token_ids, rollout.engine, rollout.batch, rollout.memory, self.note
+            )
+        self.sampler.model = model
+        return self.sampler
+
+    def _with_vllm(self, prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
+        """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
+        engine, samples = self.vllm_generation, sampling.samples
+        before = engine.temperature, engine.max_completion_length
+        engine.temperature, engine.max_completion_length = sampling.temperature, sampling.limit
+        try:
+            repeated = [prompt for prompt in prompts for _ in range(samples)]
+            all_ids, logprobs = self._generate_single_turn(repeated, None, {}, samples)
+        finally:
+            engine.temperature, engine.max_completion_length = before
+        ends = set(self.eos_token_ids)
+        return [
+            Completion(n // samples, n % samples, ids, logprobs[n], truncated=not ids or ids[-1] not in ends)
+            for n, ids in enumerate(all_ids)
+        ]
+
+    def text(self, ids: list[int]) -> str:
+        """Decode a completion."""
+        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
+
+    def prompt_text(self, ids: list[int]) -> str:
+        """Decode a prompt as the model sees it, with its special tokens."""
+        return str(self._tokenizer.decode(ids))
+
+    def _known_rewards(self, completions: list[Any], **_: Any) -> list[float | None]:
+        return [row.reward for row in self.batch.responses]
+
+    def gathered(self) -> Batch:
+        """The step's batch over all devices."""
+        parts: list[Batch] = gather_object([self.batch])
+        seconds = {name: max(part.seconds[name] for part in parts) for name in parts[0].seconds}
+        return Batch(
+            [row for part in parts for row in part.responses],
+            [row for part in parts for row in part.discarded],
+            seconds,
+            sum(part.resampled for part in parts),
+        )
+
+    # --- advantages and loss
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        advantages = [row.advantage for row in self.batch.responses]
+        output["advantages"] = torch.tensor(advantages, device=self.accelerator.device)
+        return output
+
+    def _prepare_inputs(self, generation_batch: Any) -> dict[str, Any]:
+        before = self._buffered_inputs
+        inputs: dict[str, Any] = super()._prepare_inputs(generation_batch)
+        if self._buffered_inputs is None or self._buffered_inputs is before:
+            return inputs
+        passes = self.counts.passes
+        for first in range(0, len(self._buffered_inputs), passes):
+            window = self._buffered_inputs[first : first + passes]
+            counted = torch.stack([part["completion_mask"].sum() for part in window]).sum()
+            total = int(self.accelerator.gather(counted).sum())
+            parts = dealt(window, self.counts.micro, not self.objective.kl, self._most)
+            self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in parts]
+        return self._buffered_inputs[0]
+
+    def _most(self, number: int) -> int:
+        """Of all devices."""
+        return int(self.accelerator.gather(torch.tensor([number], device=self.accelerator.device)).max())
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+        attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
+        mask = inputs["completion_mask"]  # (n, t)
+        if not len(ids):  # nothing to learn from in this pass, on any device
+            return 0.0 * next(weight for weight in model.parameters() if weight.requires_grad).sum()
+        logprobs, _, _ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.size(1))
+        old = inputs.get("old_per_token_logps")
+        result = policy_loss(
+            logprobs,
+            logprobs.detach() if old is None else old,
+            inputs["advantages"],
+            mask,
+            self.objective,
+            ref_logprobs=inputs.get("ref_per_token_logps"),
+            weights=inputs.get("importance_sampling_ratio"),  # vLLM's probabilities are not quite the model's
+            tokens=inputs["update_tokens"],
+            sequences=self.counts.mini * self.counts.samples,
+            limit=self.stage.max_response_tokens,
+        )
+        self._count(result)
+        return result.loss * self.accelerator.num_processes  # which averages the gradients
+
+    def _count(self, result: Any) -> None:
+        kl = torch.zeros_like(result.loss) if result.kl is None else result.kl
+        parts = (result.tokens, result.clip_low, result.clip_high, kl, result.loss.detach())
+        stacked = torch.stack([part.float() for part in parts])  # kept where it is: reading it would stop the GPU
+        self.counted = stacked if self.counted is None else self.counted + stacked
+
+    def sums(self) -> dict[str, float]:
+        """What the step's passes have counted, over all devices."""
+        counted = torch.zeros(len(SUMS), device=self.accelerator.device) if self.counted is None else self.counted
+        totals = self.accelerator.reduce(counted, reduction="sum").tolist()
+        return dict(zip(SUMS, totals, strict=True))
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
+        """At the stage's temperature. Where nothing is learned (old and reference log-probabilities), responses of like
+        length go together and the padding is cut; those that are not trained on are left out.
+        """
+        if torch.is_grad_enabled() or kwargs.get("compute_aux_loss"):
+            return self._logprobs(model, input_ids, attention_mask, logits_to_keep, *args, **kwargs)
+        found = torch.zeros(len(input_ids), logits_to_keep, device=input_ids.device)
+        rows = kwargs.pop("batch_size", None) or len(input_ids)
+        for pick, start, end in alike(attention_mask, logits_to_keep, self._live(len(input_ids)), rows):
+            ids, mask = input_ids[pick, start:end], attention_mask[pick, start:end]
+            keep = end - (input_ids.size(1) - logits_to_keep)
+            found[pick, :keep] = self._logprobs(model, ids, mask, keep, *args, **kwargs)[0].to(found.dtype)
+        return found, None, None
+
+    def _live(self, rows: int) -> torch.Tensor | None:
+        """Which of a step's responses are trained on, where it is their old log-probabilities that are asked for."""
+        responses = self.batch.responses
+        if torch.is_grad_enabled() or self.objective.kl or self.use_vllm or rows != len(responses):
+            return None
+        return torch.tensor([n for n, row in enumerate(responses) if row.advantage], dtype=torch.long)
+
+    def _logprobs(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None, Any]:
+        """TRL's fused head on a GPU; on a CPU, where that scores the prompts too, ours."""
+        if input_ids.device.type != "cpu" or kwargs.get("compute_aux_loss"):
+            found: tuple[Any, Any, Any] = super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
+            )
+            return found
+        rows = kwargs.get("batch_size") or len(input_ids)
+        logprobs = []
+        for part, mask in zip(input_ids.split(rows), attention_mask.split(rows), strict=True):
+            positions = (mask.cumsum(-1) - 1).clamp(min=0)
+            output = model(
+                input_ids=part,
+                attention_mask=mask,
+                position_ids=positions,
+                use_cache=False,
+                logits_to_keep=logits_to_keep + 1,
+            )
+            logits = output.logits[:, :-1]  # (n, t, vocabulary): each predicts the token after it
+            logprobs.append(token_logprobs(logits, part[:, -logits_to_keep:], self.stage.temperature))
+        return torch.cat(logprobs), None, None
+
+    # --- the clock and the trackers
+
+    finish_step: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+    def log(self, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        """At the end of a step, trackers are told its metrics too, by the names they have in metrics.jsonl."""
+        if self.finish_step is not None and "loss" in logs and self.state.global_step % self.counts.updates == 0:
+            metrics = self.finish_step(logs)
+            logs = logs | {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+        super().log(logs, *args, **kwargs)
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        started = time.perf_counter()
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        self.seconds["training"] += time.perf_counter() - started
+        return loss
+
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        started = time.perf_counter()
+        with saving(self.folder / f"checkpoint-{self.state.global_step}"):
+            super()._save_checkpoint(*args, **kwargs)
+        self.seconds["checkpoint"] += time.perf_counter() - started
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
+
+
+def objective_of(config: Config) -> Objective:
+    grpo = config.grpo
+    return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
+
+
+def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRPOConfig:
+    """TRL's settings; what it would do to advantages and loss is left at values that we never read."""
+    train = config.train
+    cuda = torch.cuda.is_available()
+    bf16 = cuda and torch.cuda.is_bf16_supported() if train.bf16 == "auto" else train.bf16
+    vllm = config.rollout.engine == "vllm"
+    options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
+    if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
+        options["vllm_importance_sampling_mode"] = "token_truncate"
+    return GRPOConfig(
+        output_dir=folder,
+        per_device_train_batch_size=counts.micro,
+        gradient_accumulation_steps=counts.passes,
+        steps_per_generation=counts.passes * counts.updates,
+        num_generations=counts.samples,
+        max_steps=train.steps * counts.updates,
+        temperature=stage.temperature,
+        max_completion_length=stage.max_response_tokens,
+        top_p=config.rollout.top_p,
+        top_k=config.rollout.top_k,
+        beta=config.grpo.kl,
+        learning_rate=train.lr,
+        lr_scheduler_type="constant_with_warmup" if train.schedule == "constant" else train.schedule,
+        warmup_steps=train.warmup_steps * counts.updates,
+        weight_decay=train.weight_decay,
+        max_grad_norm=train.max_grad_norm,
+        bf16=bf16,
+        cast_lm_head_to_fp32=bf16 and train.float32_head,
+        gradient_checkpointing=config.model.gradient_checkpointing,
+        seed=train.seed,
+        data_seed=train.seed,
+        shuffle_dataset=False,
+        save_strategy="no",  # the run says when
+        save_total_limit=train.keep_checkpoints,
+        logging_steps=1,
+        report_to=train.trackers or "none",
+        disable_tqdm=True,
+        ddp_find_unused_parameters=False,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+        use_vllm=vllm,
+        **options,
+    )
+
+
+def alike(
+    mask: torch.Tensor, keep: int, live: torch.Tensor | None, rows: int
+) -> Iterator[tuple[torch.Tensor, int, int]]:
+    """(which rows, first column, column after the last) of passes over rows of like length, without their padding.
+
+    mask   (n, prompt + keep), prompts padded on the left, responses on the right
+    live   numbers of the rows that count; None: all
+    """
+    prompt = mask.size(1) - keep
+    before, after = mask[:, :prompt].sum(1), mask[:, prompt:].sum(1)  # (n,)
+    live = torch.arange(len(mask), device=mask.device) if live is None else live.to(mask.device)
+    order = live[(after[live] * 100_000 + before[live]).argsort(stable=True)]
+    for pick in order.split(rows) if len(order) else ():
+        yield pick, prompt - int(before[pick].max()), prompt + max(int(after[pick].max()), 1)
+
+
+def dealt(
+    window: list[dict[str, Any]], micro: int, only_live: bool, most: Callable[[int], int]
+) -> list[dict[str, Any]]:
+    """An update's passes anew: the same gradient, sooner.
+
+    Responses of like length come together and the padding is cut. With `only_live`, those with advantage 0 are left
+    out; what needs fewer passes leaves the first ones empty, as many on every device, so that they stay in step.
+    """
+    rows = [name for name, value in window[0].items() if isinstance(value, torch.Tensor) and value.dim() > 0]
+    joined = {name: torch.cat([part[name] for part in window]) for name in rows}
+    order = (joined["completion_mask"].sum(1) * 100_000 + joined["prompt_mask"].sum(1)).argsort(stable=True)
+    if only_live:
+        live = joined["advantages"][order] != 0
+        order = torch.cat([order[live], order[~live]])
+        needed = most(max(1, -(-int(live.sum()) // micro)))
+        order = order[: max(int(live.sum()), needed)]  # every pass that is made has a row
+    else:
+        needed = len(window)
+    empty = {name: value[:0] for name, value in joined.items()}
+    return [empty] * (len(window) - needed) + [_part(joined, pick) for pick in order.tensor_split(needed)]
+
+
+def _part(joined: dict[str, torch.Tensor], pick: torch.Tensor) -> dict[str, torch.Tensor]:
+    part = {name: value[pick] for name, value in joined.items()}
+    start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
+    end = max(int(part["completion_mask"].sum(1).max()), 1)
+    for name, value in part.items():
+        if value.dim() == 2:
+            part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
+    return part
+
+
+def adapter(config: Config) -> Any:
+    if not config.model.lora_rank:
+        return None
+    from peft import LoraConfig
+
+    rank = config.model.lora_rank
+    return LoraConfig(
+        task_type="CAUSAL_LM",
+        r=rank,
+        lora_alpha=config.model.lora_alpha or 2 * rank,
+        target_modules=config.model.lora_targets,
+    )

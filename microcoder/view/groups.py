@@ -1,0 +1,191 @@
+"""What the model wrote: the steps of a run, the groups of a step, the samples of a group.
+
+The results of `microcoder eval` are given in the same shape: a token limit is a step, the tries at a problem a group.
+One step's file is read at a time. A damaged file gives what can be read of it and a word about the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..runs import Group, RunError, groups_of
+from ..runs.disk import lines_of, opened
+from ..runs.rollouts import BUDGET_S, is_text, unpacked
+from ..schema import ACCEPTED
+from .library import Entry, Missing, stamps
+from .state import read_json
+
+Rollout = dict[str, Any]
+STEP = re.compile(r"(step|test)_(\d{1,9})\.jsonl\.gz")
+NAME = re.compile(r"(.*)#(\d{1,9})(?:@(\d{1,12}))?", re.DOTALL)  # problem # number @ limit; without one: 0
+REPORT = 1 << 20  # bytes of report.md that are shown
+NUMBERS = ("step", "row", "sample", "reward", "advantage", "length", "temperature")
+TEXTS = ("completion", "code", "verdict", "strategy", "message")
+_reading = threading.Lock()  # one file at a time, as each can be large
+
+
+class StepRollouts:
+    """What the file of one step holds. `statements` and `prompts` are of problems, by their ids."""
+
+    def __init__(self, statements: dict[str, str], prompts: dict[str, str], rows: list[Rollout], fault: str) -> None:
+        self.statements, self.prompts, self.rows, self.fault = statements, prompts, rows, fault
+
+    def groups(self) -> list[Group]:
+        return groups_of(self.rows)
+
+
+def steps(folder: Entry, test: bool = False) -> list[int]:
+    """The steps that have rollouts; with `test`, those with the answers of an evaluation."""
+    where = folder.file("rollouts")
+    return list(_steps(where, "test" if test else "step", stamps([where])))
+
+
+def read_step(folder: Entry, step: int, test: bool = False) -> StepRollouts:
+    path = folder.file("rollouts", f"{'test' if test else 'step'}_{step:05}.jsonl.gz")
+    if not path.is_file():
+        there = steps(folder, test)
+        near = min(there, key=lambda other: abs(other - step), default=None)
+        hint = f"; the nearest is step {near}" if near is not None else "; they are written as training goes on"
+        raise Missing(f"{folder.name} holds no {'answers' if test else 'rollouts'} of step {step}{hint}")
+    with _reading:
+        return _read(path, stamps([path]))
+
+
+def entries(folder: Entry) -> dict[int, dict[str, Any]]:
+    """What the index says of each step, as far as it can be read."""
+    path = folder.file("rollouts", "index.jsonl")
+    return _entries(path, stamps([path]))
+
+
+@lru_cache(maxsize=64)
+def _steps(path: Path, kind: str, stamped: object) -> tuple[int, ...]:
+    try:
+        found = [STEP.fullmatch(entry.name) for entry in path.iterdir()]
+    except OSError:
+        return ()
+    return tuple(sorted(int(match[2]) for match in found if match and match[1] == kind))
+
+
+@lru_cache(maxsize=16)
+def _entries(path: Path, stamped: object) -> dict[int, dict[str, Any]]:
+    return {entry["step"]: entry for entry in records(path) if isinstance(entry.get("step"), int)}
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, stamped: object) -> StepRollouts:
+    found = StepRollouts({}, {}, [], "")
+    try:
+        for line in unpacked(path, BUDGET_S):
+            try:
+                record = json.loads(line)
+                problem = str(record["problem"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                found.fault = f"{path.name} holds lines that are no rollouts; they are left out"
+                continue
+            for kind, texts in (("statement", found.statements), ("prompt", found.prompts)):
+                if kind in record:
+                    texts.setdefault(problem, str(record[kind]))
+            if not is_text(record):
+                record.pop("prompt", None)  # it is the same for all samples of the problem
+                found.rows.append(_row(record, problem))
+    except RunError as error:
+        found.fault = f"{error}; what follows is left out"
+    except (OSError, EOFError, zlib.error) as error:
+        found.fault = f"{path.name} is damaged ({error}); {len(found.rows)} rollouts could be read"
+    return found
+
+
+def _row(record: Rollout, problem: str) -> Rollout:
+    """Replace what is no number among the numbers by None, and make texts of what should be text."""
+    row = {**record, "problem": problem}
+    for name in NUMBERS:
+        value = row.get(name)
+        if not isinstance(value, int | float) or not abs(value) < 1e15:
+            row[name] = None
+    for name in TEXTS:
+        if not isinstance(row.get(name), str | None):
+            row[name] = str(row[name])
+    return row
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines, without torn or broken ones; none where there is no file."""
+    try:
+        with opened(path) as file:
+            for line in lines_of(file):
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(record, dict):
+                    yield record
+    except OSError:
+        return
+
+
+def bench_scores(folder: Entry) -> dict[str, Any]:
+    try:
+        return read_json(folder.file("scores.json"))
+    except ValueError as error:
+        return {"fault": f"scores.json cannot be read: {error}"}
+
+
+def report(folder: Entry) -> str:
+    try:
+        with opened(folder.file("report.md")) as file:
+            return file.read(REPORT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def bench_limits(folder: Entry) -> list[tuple[int, list[Group]]]:
+    """(limit, its groups), the smallest limit first."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for name, record in _verdicts(folder):
+        row = {"problem": name[0], "verdict": record.get("verdict"), "length": 0}
+        found.setdefault(name[2], []).append(row)
+    return [(limit, groups_of(rows)) for limit, rows in sorted(found.items())]
+
+
+def bench_group(folder: Entry, limit: int, problem: str) -> list[dict[str, Any]]:
+    """The tries at one problem under one limit, as rollouts."""
+    texts = {record.get("number"): record for record in _samples(folder, problem)}
+    rows = []
+    for (which, number, at), record in _verdicts(folder):
+        if (which, at) == (problem, limit):
+            sample = texts.get(number, {})
+            text = str(sample.get("text") or "")
+            cuts = sample.get("cuts")
+            cut = cuts.get(str(limit)) if isinstance(cuts, dict) else None
+            rows.append(
+                {
+                    "row": number,
+                    "problem": problem,
+                    "completion": text[:cut] if isinstance(cut, int) else text,
+                    "verdict": record.get("verdict"),
+                    "strategy": record.get("strategy"),
+                    "message": record.get("message"),
+                    "reward": float(record.get("verdict") == ACCEPTED),
+                    "length": sample.get("tokens"),
+                    "truncated": bool(sample.get("truncated")) or cut is not None,
+                }
+            )
+    return sorted(rows, key=lambda row: int(row["row"]))
+
+
+def _verdicts(folder: Entry) -> Iterator[tuple[tuple[str, int, int], dict[str, Any]]]:
+    for record in records(folder.file("verdicts.jsonl")):
+        match = NAME.fullmatch(str(record.get("id")))
+        if match:
+            yield (match[1], int(match[2]), int(match[3] or 0)), record
+
+
+def _samples(folder: Entry, problem: str) -> Iterator[dict[str, Any]]:
+    return (record for record in records(folder.file("samples.jsonl")) if record.get("problem_id") == problem)

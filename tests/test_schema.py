@@ -1,0 +1,52 @@
+"""Problems are counted by difficulty in one way everywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcoder.schema import Problem, bands, in_order
+
+
+def problems(*levels: str | float | None) -> list[Problem]:
+    return [
+        Problem(str(n), difficulty=level) if isinstance(level, str) else Problem(str(n), difficulty_score=level)
+        for n, level in enumerate(levels)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("levels", "found"),
+    [
+        ((), []),
+        ((None, ""), ["", ""]),
+        (("easy", "rated", 2.0), ["easy", "rated", "2"]),
+        ((1.0, 6.0, 3.0), ["1", "6", "3"]),
+        ((0.0, 0.1999, 0.2, 0.6, 0.99, 1.0), ["0-0.2", "0-0.2", "0.2-0.4", "0.6-0.8", "0.8-1", "0.8-1"]),
+        ((800.5, 1999.0, 3500.0), ["0-1000", "1000-2000", "3000-4000"]),
+        ((0.5, -0.1), ["0.4-0.6", "-0.2-0"]),
+        ((float("nan"), float("inf"), 0.5), ["", "", "0.4-0.6"]),
+        (("800", "1700", 0.5), ["800", "1700", "0.4-0.6"]),
+    ],
+)
+def test_a_label_or_a_band_of_the_score(levels, found):
+    assert bands(problems(*levels)) == found
+
+
+def test_a_label_goes_before_a_score():
+    assert bands([Problem("a", difficulty="hard", difficulty_score=0.1234)]) == ["hard"]
+
+
+def test_216_scores_are_five_bands():
+    assert len(set(bands(problems(*(n / 217 for n in range(216)))))) == 5
+
+
+def test_many_ratings_as_labels_are_bands_and_other_labels_stay():
+    ratings = [str(rating) for rating in range(800, 3600, 100)]
+    found = bands(problems(*ratings, "easy", 0.5))
+    assert in_order(found) == ["easy", "0-1000", "0.4-0.6", "1000-2000", "2000-3000", "3000-4000"]
+    assert (found[0], found[9], found[-1]) == ("0-1000", "1000-2000", "0.4-0.6")
+
+
+def test_bands_come_from_easy_to_hard():
+    names = ["hard", "0.8-1", "z", "easy", "-0.2-0", "0.2-0.4", "10", "2", "medium", "", "0.2-0.4"]
+    assert in_order(names) == ["easy", "medium", "hard", "-0.2-0", "0.2-0.4", "0.8-1", "2", "10", "", "z"]

@@ -1,0 +1,93 @@
+"""Which problems a run trains on."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcoder.config import DataConfig
+from microcoder.files import write_problems
+from microcoder.schema import Compare, Problem, Test
+from microcoder.training.problems import ProblemsError, load_problems, overlap
+
+SPLITS = ("train", "test")
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Four problems: two of known difficulty, one that no solution was run on, one line that is none."""
+    tests = [Test("1\n", "1\n")]
+    found = [Problem(f"p/{score}", tests=tests, difficulty_score=score) for score in (0.2, 0.8)]
+    found.append(Problem("p/unverified", tests=tests, difficulty_score=0.8, tags=["unverified", "graphs"]))
+    write_problems(tmp_path / "problems.jsonl", found)
+    with open(tmp_path / "problems.jsonl", "a") as out:
+        out.write("{}\n")
+    return str(tmp_path / "problems.jsonl")
+
+
+def ids(loaded):
+    return [problem.id for problem in loaded.problems]
+
+
+def test_problems_with_a_refused_tag_are_left_out_of_training_and_counted(file):
+    loaded = load_problems(DataConfig(train=file, refuse=["unverified"]), "train")
+    assert ids(loaded) == ["p/0.2", "p/0.8"]
+    assert loaded.dropped == {"unreadable": 1, "tagged unverified": 1}
+    tested = load_problems(DataConfig(test=file, refuse=["unverified"]), "test")
+    assert ids(tested) == ["p/0.2", "p/0.8", "p/unverified"]
+
+
+def test_difficulty_chooses_by_the_score(file):
+    loaded = load_problems(DataConfig(train=file, difficulty=[0.5, 1]), "train")
+    assert ids(loaded) == ["p/0.8", "p/unverified"] and loaded.dropped["outside data.difficulty"] == 1
+
+
+def test_when_nothing_is_left_the_error_says_what_was_left_out(file):
+    with pytest.raises(ProblemsError, match=r"2 outside data\.difficulty, 1 tagged graphs, 1 unreadable"):
+        load_problems(DataConfig(train=file, refuse=["graphs"], difficulty=[0.9, 1]), "train")
+
+
+def sorted_file(path, count=60):
+    """Problems sorted by their source, as a file that was made of several sources is."""
+    found = [Problem(f"p/{n}", tests=[Test(f"{n}\n", "1\n")], source=f"s{3 * n // count}") for n in range(count)]
+    write_problems(path, found)
+    return str(path)
+
+
+def test_of_a_file_with_more_problems_than_asked_for_a_sample_is_drawn_the_same_each_time(tmp_path):
+    file = sorted_file(tmp_path / "sorted.jsonl")
+    loaded = load_problems(DataConfig(train=file, train_size=20), "train")
+    assert len(loaded.problems) == 20
+    assert {problem.source for problem in loaded.problems} == {"s0", "s1", "s2"}
+    assert ids(loaded) == ids(load_problems(DataConfig(train=file, train_size=20), "train"))
+    assert set(ids(loaded)) < set(ids(load_problems(DataConfig(train=file, train_size=30), "train")))
+    assert "40 not drawn: data.train_size=20 are drawn at random" in loaded.words()
+
+
+def test_a_tag_that_nothing_has_is_refused_with_the_nearest_one(file):
+    with pytest.raises(ProblemsError, match=r"the tag 'unverifed'.*did you mean 'unverified'\?"):
+        load_problems(DataConfig(train=file, refuse=["unverifed"]), "train")
+    with pytest.raises(ProblemsError, match=r"'grphs'.*did you mean 'graphs'\?"):
+        load_problems(DataConfig(train=file, refuse=["grphs"]), "train")
+    with pytest.raises(ProblemsError, match="there are many_answers, unverified"):
+        load_problems(DataConfig(refuse=["none of these"]), "train")
+
+
+def test_problems_with_many_answers_and_no_checker_are_not_trained_on_unless_asked_for(tmp_path):
+    tests, checker = [Test("1\n", "1\n")], "def check(input, output, expected): return True"
+    found = [
+        Problem("one", tests=tests),
+        Problem("many", tests=tests, tags=["many_answers"]),
+        Problem("checked", tests=tests, tags=["many_answers"], compare=Compare(checker=checker)),
+    ]
+    write_problems(tmp_path / "problems.jsonl", found)
+    file = str(tmp_path / "problems.jsonl")
+    loaded = load_problems(DataConfig(train=file), "train")
+    assert (ids(loaded), loaded.dropped) == (["one", "checked"], {"tagged many_answers": 1})
+    assert ids(load_problems(DataConfig(train=file, refuse=[]), "train")) == ["one", "many", "checked"]
+
+
+def test_problems_that_are_trained_and_tested_on_are_warned_of(tmp_path):
+    file = sorted_file(tmp_path / "sorted.jsonl", count=6)
+    train, test = (load_problems(DataConfig(train=file, test=file, test_size=4), split).problems for split in SPLITS)
+    assert overlap(train, test).startswith("warning: 4 of the 4 test problems are trained on too")
+    assert overlap(train[:3], train[3:]) == ""
