@@ -223,6 +223,11 @@ def test_columns_that_no_layout_has_are_no_layout(tmp_path):
     assert detect(write(tmp_path / "rows.jsonl", {"question": "?", "answer": "!"})) is None
 
 
+def test_our_own_file_with_a_field_of_its_owners_is_known(tmp_path):
+    row = {"id": "sum", "tests": [{"input": "1", "output": "1"}], "mine": 4}
+    assert detect(write(tmp_path / "rows.jsonl", row)) == "microcoder"
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_the_reference_of_each_layout_is_accepted_and_a_wrong_one_is_not(tmp_path, judge, name):
     found = problem(tmp_path, name)

@@ -59,6 +59,8 @@ def detect(path: str | Path) -> str | None:
             for name, module in _BY_COLUMNS.items():
                 if any(columns >= needed for needed in module.COLUMNS):
                     return name
+            if any(columns >= needed for needed in microcoder.COLUMNS):  # ours, with fields of its owner's
+                return "microcoder"
     return None
 
 
