@@ -107,10 +107,6 @@ def evaluate(
     from .evaluation.harness import evaluate
 
     model, completions = os.fspath(model), os.fspath(completions)
-    if model and not options.get("server"):
-        from .training.launch import quiet
-
-        quiet()
     settings = [*(f"judge.{name}={toml_value(value)}" for name, value in (judge or {}).items()), *changes]
     limits = sorted({limit} if isinstance(limit, int) else set(limit))
     options |= {"samples": samples, "temperature": temperature, "limits": limits, "seed": seed, "settings": settings}
@@ -156,10 +152,8 @@ def calibrate(
     from .config import configuration
     from .training.calibration import GRID
     from .training.calibration import calibrate as measure
-    from .training.launch import quiet
     from .training.ranks import Silent
 
-    quiet()
     found, _ = configuration(_words(config, settings))
     return measure(found, observer or Silent(), grid or GRID, problems, pilot_steps)
 

@@ -6,6 +6,9 @@
 1. A completion is judged while others are still being written.
 2. The same program for the same problem is judged once.
 3. A verdict that comes too late is cut: what takes long is seldom right, so whoever uses the others alone is flattered.
+
+`Collector` is the loop itself, for anything that has a program. `respond` runs it over the completions of a sampler,
+`load_sampler` loads a model for that. Torch is loaded by `load_sampler` alone.
 """
 
 from __future__ import annotations
@@ -15,21 +18,21 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
-
-import torch
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .judge.base import Judging
 from .judge.extract import code_block
-from .models import ModelSource
-from .models.weights import end_tokens, load, load_tokenizer
+from .models import ModelError, ModelSource
 from .prompts import messages
-from .sampling import Completion, GraphSampler, Sampler, VllmSampler, encode, sampler_for
 from .schema import ACCEPTED, Problem, Solution, Verdict
+
+if TYPE_CHECKING:
+    import torch
+
+    from .sampling import Completion, GraphSampler, Sampler, VllmSampler
 
 FAULT = "internal_error"  # of the judge: neither right nor wrong
 Item = TypeVar("Item")
-Sample = Callable[[list[list[int]]], Iterable[Completion]]  # prompts -> completions of each
 
 
 @dataclass(slots=True)
@@ -137,12 +140,16 @@ def respond(
     numbers: Sequence[int],
     problems: Sequence[Problem],
     prompts: Sequence[list[int]],
-    sample: Sample,
+    sample: Callable[[list[list[int]]], Iterable[Completion]],
     decode: Callable[[list[int]], str],
     judge: Judging,
     straggler_s: float = 0.0,
 ) -> tuple[list[Response], dict[str, float]]:
-    """Sample the problems `numbers`; return all responses, in order, judged, and the seconds it took."""
+    """Sample the problems `numbers`; return all responses, in order, judged, and the seconds it took.
+
+    problems, prompts   of which `numbers` are the places
+    sample              prompts -> completions, each as soon as it is finished
+    """
     collector: Collector[tuple[Completion, str]] = Collector(judge, straggler_s)
     written = ((completion, decode(completion.ids)) for completion in sample([prompts[n] for n in numbers]))
     message = f"not judged: cut {straggler_s:g} s after the end of generation (rollout.straggler_s)"
@@ -179,6 +186,7 @@ class LoadedSampler:
     tokenizer: Any
     sampler: Sampler | GraphSampler | VllmSampler
     context: int  # tokens that a prompt and its response may have together; 0: the model does not say
+    engine: str  # what samples: graph, transformers or vllm
 
     def text(self, ids: list[int]) -> str:
         """Decode a completion."""
@@ -186,6 +194,8 @@ class LoadedSampler:
 
     def prompt(self, problem: Problem, style: str = "microcoder") -> list[int]:
         """Encode a problem as the model wants to read it."""
+        from .sampling import encode
+
         return encode(self.tokenizer, messages(problem, style))
 
 
@@ -201,18 +211,30 @@ def load_sampler(
     """Load a model, place it on the GPU where there is one, and make a sampler of it.
 
     engine    auto, graph, transformers or vllm
+    batch     responses at once
     memory    the share of a GPU's memory for keys and values; None: the sampler's own default
     dtype     of the weights; None: bfloat16 on a GPU, else float32
+    note      is told why CUDA graphs cannot be used, where they cannot
     options   for transformers' from_pretrained
+
+    Raise ModelError or another ValueError, or NotCapturable, where the model cannot be sampled from like that.
     """
+    import torch
+
+    from .models.weights import end_tokens, load, load_tokenizer
+    from .sampling import GraphSampler, VllmSampler, sampler_for
+
+    if engine == "vllm" and source.adapter:
+        raise ModelError(f"{source.name} is an adapter, which vLLM is not given here; use rollout.engine=auto")
     tokenizer = load_tokenizer(source)
     share = {} if memory is None else {"memory": memory}
     if engine == "vllm":
         vllm = VllmSampler(source.path, [tokenizer.eos_token_id], **share)
-        return LoadedSampler(source, tokenizer, vllm, vllm.context)
+        return LoadedSampler(source, tokenizer, vllm, vllm.context, "vllm")
     on_gpu = torch.cuda.is_available()
     dtype = dtype or (torch.bfloat16 if on_gpu else torch.float32)
     model = load(source, dtype, **options).eval().to("cuda" if on_gpu else "cpu")
     sampler = sampler_for(model, end_tokens(model, tokenizer), engine, batch, note=note, **share)
     context = int(getattr(model.config, "max_position_embeddings", 0) or 0)
-    return LoadedSampler(source, tokenizer, sampler, context)
+    used = "graph" if isinstance(sampler, GraphSampler) else "transformers"
+    return LoadedSampler(source, tokenizer, sampler, context, used)

@@ -20,7 +20,6 @@ from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.prompts import messages
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampling, encode, sampler_for
-from microcoder.training.launch import quiet
 from microcoder.training.step import evaluation, load_model
 
 LIMIT, LIMITS = 192, {"humaneval": 256}  # tokens in a response: of any set, of this one
@@ -30,7 +29,6 @@ MEMORY = 0.6  # of the GPU's, for the caches of all processes together
 
 def measure(todo: list[tuple[str, str]], base: str, args: Namespace) -> None:
     """Score each (run, set), and write it down at once."""
-    quiet()
     config, source = Config(), resolve(base)
     tokenizer = load_tokenizer(source)
     model = load_model(config, source).eval().to("cuda" if torch.cuda.is_available() else "cpu")

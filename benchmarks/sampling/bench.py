@@ -23,7 +23,7 @@ from microcoder.config import load
 from microcoder.models import ModelSource, resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.schema import Problem
-from microcoder.training.launch import quiet, versions
+from microcoder.training.launch import versions
 from microcoder.training.problems import load_problems, with_prompts
 from microcoder.training.step import load_model
 
@@ -46,7 +46,6 @@ class Bench:
     @classmethod
     @contextmanager
     def open(cls, args: argparse.Namespace) -> Iterator[Bench]:
-        quiet()
         device = torch.device(args.device)
         with tempfile.TemporaryDirectory() as folder:
             source = resolve(args.model, progress=print)

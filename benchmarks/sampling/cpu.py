@@ -26,7 +26,6 @@ from microcoder.models import resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling
 from microcoder.sampling import sampler as sampling_module
-from microcoder.training.launch import quiet
 from microcoder.training.problems import load_problems, with_prompts
 from microcoder.training.step import load_model
 
@@ -38,7 +37,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    quiet()
     config = load(None, ["data.test_size=60"])
     source = resolve("nano")
     tokenizer, model = load_tokenizer(source), load_model(config, source).eval()

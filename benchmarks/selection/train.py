@@ -26,7 +26,6 @@ from microcoder.prompts import messages
 from microcoder.runs import checkpoints
 from microcoder.runs.disk import write_whole
 from microcoder.sampling import Sampler, Sampling, encode
-from microcoder.training.launch import quiet
 from microcoder.training.step import evaluation, load_model
 
 COMMON = [  # the rest is the demo's
@@ -41,7 +40,6 @@ LIMIT, TEMPERATURE = 160, 0.6  # of the scores, as in the demo's evaluations
 
 def train(args: Namespace) -> None:
     """Every run, and after each one its scores."""
-    quiet()
     problems = [problem for problem in read_problems(args.out / "test.jsonl") if isinstance(problem, Problem)]
     with Judge(workers=1, queue=1 << 20) as judge:
         score = partial(scored, problems=problems, tries=args.tries, judge=judge)

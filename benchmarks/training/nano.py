@@ -21,7 +21,6 @@ from microcoder.judge.remote import open_judge
 from microcoder.models import resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.sampling import Sampler, Sampling
-from microcoder.training.launch import quiet
 from microcoder.training.problems import load_problems, with_prompts
 from microcoder.training.step import load_model
 
@@ -35,7 +34,6 @@ def main() -> None:
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.6, 1.0, 1.4])
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    quiet()
     config = load(None, [f"data.test_size={args.problems}"])
     source = resolve(args.model)
     tokenizer, model = load_tokenizer(source), load_model(config, source).eval()

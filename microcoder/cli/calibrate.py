@@ -41,10 +41,8 @@ def command(
     from ..judge import JudgeError
     from ..runs.plot import plot_calibration
     from ..training.calibration import GRID, as_record, calibrate
-    from ..training.launch import quiet
     from .live import Live
 
-    quiet()
     try:
         live = Live(1, f"{config.model.name}: T(D)", Terminal(stderr=as_json))
         found = calibrate(config, live, temperatures or GRID, problems, pilot_steps)

@@ -180,10 +180,8 @@ def temperatures(words: tuple[str, ...], grid: str, limits: str | None, output: 
         with refusals():
             from ..evaluation.harness import prepare
             from ..evaluation.temperatures import sweep
-            from ..training.launch import quiet
 
             exam = prepare(settings=settings, limits=limits_of(limits), note=say, **options)
-            quiet()
             table = sweep(models, numbers_of(grid), Path(output), exam, say, watched)
     except KeyboardInterrupt:
         return stopped()

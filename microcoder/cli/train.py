@@ -60,11 +60,10 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
 def _dry_run(config: Config, folder: Path, resume: bool) -> int:
     from rich.table import Table
 
-    from ..training.launch import quiet, same_settings
+    from ..training.launch import same_settings
     from ..training.plan import describe
     from .terminal import Terminal
 
-    quiet()
     try:
         if resume:
             same_settings(config, folder)

@@ -140,13 +140,19 @@ class ResultFolder:
             release_lock(self._lock)
             raise
 
-    def add(self, sample: Sample) -> None:
-        """Write a sample and flush it: it survives the end of this process."""
+    def add(self, sample: Sample) -> Sample:
+        """Write a sample and flush it: it survives the end of this process. Return it."""
         default, needed = asdict(Sample("", 0, "")), ("problem_id", "number", "text")
         line = {name: value for name, value in asdict(sample).items() if name in needed or value != default[name]}
         self._file.write(json_line(line))
         self._file.flush()
         self.samples[sample.id] = sample
+        return sample
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Write a verdict, and keep it by its id."""
+        self.verdicts.append(verdict)
+        self.verdicts.done[verdict.id] = verdict
 
     def write(self, name: str, text: str) -> None:
         write_whole(self.path / name, text.encode("utf-8", "replace"))

@@ -1,5 +1,8 @@
 """An evaluation from beginning to end: samples as they come, each judged while others are written, then scores.
 
+`microcoder.collect` is the loop. What an evaluation adds: it goes on with what is in its folder, and writes each sample
+and each verdict down at once.
+
 1. The same program for the same problem is judged once, whatever the number of samples and limits that led to it.
 2. Each program runs once for both policies: `verdict` is robust's, `also` exact's.
 3. A verdict that the judge itself failed on is asked for again when the evaluation is run again.
@@ -10,30 +13,28 @@ from __future__ import annotations
 import json
 import os
 import platform
-import queue
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .. import __version__
+from ..collect import FAULT, Collector
 from ..config import Config, load
-from ..judge.base import Judging
 from ..judge.remote import open_judge
-from ..schema import Problem, Solution, Verdict
+from ..schema import Problem, Solution
 from .catalog import Note, load_suite
 from .completions import code_of, read_completions
 from .folder import Ask, ResultFolder, Scores, conditions, fingerprint, marks_of, slug, verdict_id, verdict_of
-from .score import FAULT, score
+from .score import score
 from .suite import EvaluationError, Sample, Suite
 from .tables import latex, markdown
 
 QUEUE = 32  # programs for each worker that may wait: more would keep the tests of many problems in memory
-Key = tuple[int, str | None]  # number of a problem, program
 Make = Callable[[Sequence[str]], Iterable[Sample]]  # ids that are there -> the other samples, as they are finished
 
 
@@ -52,6 +53,14 @@ Watch = Callable[[int, str], AbstractContextManager[Watcher | None]]  # how many
 
 def unwatched(verdicts: int, title: str) -> AbstractContextManager[None]:
     return nullcontext()
+
+
+class Unjudged(NamedTuple):
+    """A program that wants a verdict."""
+
+    id: str  # of the verdict
+    problem: int  # its number in the suite
+    program: str | None  # None: there is none in the completion
 
 
 @dataclass(frozen=True)
@@ -191,56 +200,6 @@ def _of_server(model: str, exam: Exam, url: str, key_env: str, concurrency: int)
     return ask, make, len(every)
 
 
-class _UnderWay:
-    """Programs that are being judged, and the samples that wait for each."""
-
-    def __init__(self, judge: Judging, suite: Suite, folder: ResultFolder, watcher: Watcher | None) -> None:
-        self.judge, self.suite, self.folder, self.watcher = judge, suite, folder, watcher
-        self.numbers = {problem.id: n for n, problem in enumerate(suite.problems)}
-        self.waiting: dict[Key, list[str]] = {}
-        self.found: dict[Key, Verdict] = {}  # without their tests, which may be many
-        self.done: queue.SimpleQueue[tuple[Key, Future[Verdict]]] = queue.SimpleQueue()
-
-    def add(self, sample: Sample) -> None:
-        """Hand in what is not judged yet, under every limit."""
-        n = self.numbers[sample.problem_id]
-        for limit in self.folder.ask.limits:
-            ident = verdict_id(sample, limit)
-            known = verdict_of(sample, limit, self.folder.verdicts.done)
-            if known is not None and known.verdict != FAULT:
-                self._tell(before=True)
-                continue
-            key = n, program(sample, limit, self.suite.style, self.suite.problems[n])
-            if key in self.found:
-                self._write(key, ident)
-            elif key in self.waiting:
-                self.waiting[key].append(ident)
-            else:
-                self.waiting[key] = [ident]
-                given = {"completion": ""} if key[1] is None else {"code": key[1]}
-                future = self.judge.submit(self.suite.problems.whole(n), Solution(sample.problem_id, **given))
-                future.add_done_callback(lambda f, k=key: self.done.put((k, f)))  # type: ignore[misc]
-        self.collect(wait=False)
-
-    def collect(self, wait: bool) -> None:
-        """Write down the verdicts that are there; with `wait`, all of them."""
-        while self.waiting and (wait or not self.done.empty()):
-            key, future = self.done.get()
-            self.found[key] = replace(future.result(), tests=[])
-            for ident in self.waiting.pop(key):
-                self._write(key, ident)
-
-    def _write(self, key: Key, ident: str) -> None:
-        verdict = replace(self.found[key], id=ident)
-        self.folder.verdicts.append(verdict)
-        self.folder.verdicts.done[ident] = verdict
-        self._tell(before=False)
-
-    def _tell(self, before: bool) -> None:
-        if self.watcher is not None:
-            self.watcher.judged(before)
-
-
 def run(
     suite: Suite, folder: ResultFolder, make: Make, judge: dict[str, Any], watcher: Watcher | None = None
 ) -> dict[str, Any]:
@@ -248,22 +207,24 @@ def run(
     started = time.monotonic()
     options = {**judge, "policy": "robust", "also": "exact", "queue": judge["workers"] and QUEUE * judge["workers"]}
     with open_judge(options) as pool:
-        under_way = _UnderWay(pool, suite, folder, watcher)
-        for sample in list(folder.samples.values()):
-            under_way.add(sample)
-        for sample in make(list(folder.samples)):
-            folder.add(sample)
-            under_way.add(sample)
-        written = time.monotonic()
-        under_way.collect(wait=True)
+        collector: Collector[Unjudged] = Collector(pool)
+        for asked, verdict in collector(
+            _asked(suite, folder, make, watcher),
+            key=lambda asked: (asked.problem, asked.program),
+            program=lambda asked: (suite.problems.whole(asked.problem), _solution(suite, asked)),
+        ):
+            if verdict is not None:  # nothing is cut: the collector waits for every verdict
+                folder.add_verdict(replace(verdict, id=asked.id))
+            if watcher is not None:
+                watcher.judged(before=False)
         sandbox = pool.sandbox
     marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits)
     took = {
         "seconds": time.monotonic() - started,  # of this go
-        "writing_s": written - started,
-        "judging_alone_s": time.monotonic() - written,
-        "programs_judged": len(under_way.found),
-        "programs_cpu_s": sum(verdict.cpu_s for verdict in under_way.found.values()),
+        "writing_s": collector.seconds["generation_s"],
+        "judging_alone_s": collector.seconds["judging_s"],
+        "programs_judged": collector.judged,
+        "programs_cpu_s": collector.cpu_s,
     }
     result = {
         **folder.ask.to_dict(),
@@ -279,6 +240,25 @@ def run(
     folder.write("report.md", markdown(result))
     folder.write("table.tex", latex(result))
     return result
+
+
+def _asked(suite: Suite, folder: ResultFolder, make: Make, watcher: Watcher | None) -> Iterator[Unjudged]:
+    """Yield what is not judged yet: of the samples in the folder, then of new ones, which are written into it."""
+    numbers = {problem.id: n for n, problem in enumerate(suite.problems)}
+    there = list(folder.samples.values())
+    for sample in chain(there, map(folder.add, make([sample.id for sample in there]))):
+        n = numbers[sample.problem_id]
+        for limit in folder.ask.limits:
+            known = verdict_of(sample, limit, folder.verdicts.done)
+            if known is None or known.verdict == FAULT:
+                yield Unjudged(verdict_id(sample, limit), n, program(sample, limit, suite.style, suite.problems[n]))
+            elif watcher is not None:
+                watcher.judged(before=True)
+
+
+def _solution(suite: Suite, asked: Unjudged) -> Solution:
+    given = {"completion": ""} if asked.program is None else {"code": asked.program}
+    return Solution(suite.problems[asked.problem].id, **given)
 
 
 def program(sample: Sample, limit: int, style: str, problem: Problem) -> str | None:

@@ -14,11 +14,10 @@ from typing import Any
 
 import torch
 
+from ..collect import load_sampler
 from ..config import RolloutConfig
-from ..models import ModelError, ModelSource, resolve
-from ..models.weights import end_tokens, load, load_tokenizer
-from ..prompts import messages
-from ..sampling import Completion, GraphSampler, NotCapturable, Sampler, Sampling, encode, sampler_for
+from ..models import ModelError, resolve
+from ..sampling import Completion, NotCapturable, Sampling
 from ..schema import Problem
 from .folder import Ask, fingerprint
 from .suite import EvaluationError, Sample
@@ -34,28 +33,28 @@ class LocalModel:
     def __init__(self, name: str, settings: RolloutConfig, note: Callable[[str], None]) -> None:
         if "batch" not in settings.model_fields_set and not torch.cuda.is_available():
             settings = settings.model_copy(update={"batch": CPU_BATCH})
+        own = settings.engine == "vllm" and "memory" not in settings.model_fields_set  # then what vLLM takes
+        memory = None if own else settings.memory
         try:
-            self.source: ModelSource = resolve(name, progress=note)
-            self.tokenizer = load_tokenizer(self.source)
-            self.sampler, self.context = _sampler(self.source, self.tokenizer, settings, note)
+            source = resolve(name, progress=note)
+            self.loaded = load_sampler(source, settings.engine, settings.batch, memory, note=note)
         except (ModelError, NotCapturable, OSError, ValueError) as error:
             raise EvaluationError(f"{name} cannot be used: {error}") from None
         self.note, self.batch = note, settings.batch
-        known = {GraphSampler: "graph", Sampler: "transformers"}
-        self.engine = known.get(type(self.sampler), "vllm")
 
     def ask(self, common: dict[str, Any]) -> Ask:
         """Settle what is asked of this model; `common` are the fields that it does not know of itself."""
-        parts = filter(None, (self.source.path, self.source.adapter))
+        source, engine = self.loaded.source, self.loaded.engine
+        parts = filter(None, (source.path, source.adapter))
         weights = "+".join(fingerprint(part) for part in parts)
         # on a GPU a chunk is a few batches, since slots stand empty only at its end
-        responses = self.batch * (BATCHES if self.engine != "transformers" else 1)
+        responses = self.batch * (BATCHES if engine != "transformers" else 1)
         chunk = max(1, responses // common["tries"])
-        return Ask(model=self.source.name, weights=weights, source=self.engine, chunk=chunk, **common).check()
+        return Ask(model=source.name, weights=weights, source=engine, chunk=chunk, **common).check()
 
     def samples(self, ask: Ask, problems: Sequence[Problem], known: Sequence[str]) -> Iterator[Sample]:
         """Yield the samples that are not known yet, as each one is finished."""
-        prompts = [encode(self.tokenizer, messages(problem, ask.style)) for problem in problems]
+        prompts = [self.loaded.prompt(problem, ask.style) for problem in problems]
         there = set(known)
         for number, chosen, limit in self._chunks(ask, prompts):
             ids = [problems[n].id for n in chosen]
@@ -66,7 +65,7 @@ class LocalModel:
             else:
                 seed = random.Random(f"{ask.seed} {number}").getrandbits(62)
                 sampling = Sampling(ask.temperature or 0.0, limit, ask.tries, ask.top_p, ask.top_k, seed)
-                found = self.sampler([prompts[n] for n in chosen], sampling)
+                found = self.loaded.sampler([prompts[n] for n in chosen], sampling)
             for completion in found:
                 if f"{ids[completion.prompt]}#{completion.sample}" not in there:
                     yield self._sample(ids[completion.prompt], completion, ask.limits)
@@ -76,15 +75,15 @@ class LocalModel:
 
         This depends on nothing but what is asked.
         """
-        most = max(ask.limits)
-        room = [min(most, self.context - len(prompt)) if self.context else most for prompt in prompts]
+        most, context = max(ask.limits), self.loaded.context
+        room = [min(most, context - len(prompt)) if context else most for prompt in prompts]
         wide = [n for n, left in enumerate(room) if left == most]
         tight = [n for n, left in enumerate(room) if left < most]
         if tight:
             least = min(room[n] for n in tight)
             self.note(
                 f"{len(tight)} of {len(prompts)} prompts leave less than {most} tokens of the model's context of "
-                f"{self.context}; their responses end where it ends ({max(least, 0)} tokens at the least)"
+                f"{context}; their responses end where it ends ({max(least, 0)} tokens at the least)"
             )
         chunks = [wide[start : start + ask.chunk] for start in range(0, len(wide), ask.chunk)]
         for number, chosen in enumerate(chunks):
@@ -94,32 +93,11 @@ class LocalModel:
 
     def _sample(self, ident: str, completion: Completion, limits: Sequence[int]) -> Sample:
         ids = completion.ids
-        text = self._text(ids)
+        text = self.loaded.text(ids)
         cuts = {str(limit): self._cut(ids[:limit], text) for limit in limits[:-1] if len(ids) > limit}
         return Sample(ident, completion.sample, text, len(ids), completion.truncated, cuts, ids)
 
-    def _text(self, ids: list[int]) -> str:
-        text: str = self.tokenizer.decode(ids, skip_special_tokens=True)
-        return text
-
     def _cut(self, ids: list[int], text: str) -> int:
         """Count the characters of the text that these first tokens hold, without half a character at their end."""
-        start = self._text(ids)
+        start = self.loaded.text(ids)
         return next((n for n, pair in enumerate(zip(start, text, strict=False)) if pair[0] != pair[1]), len(start))
-
-
-def _sampler(source: ModelSource, tokenizer: Any, settings: RolloutConfig, note: Callable[[str], None]) -> Any:
-    """Return (the sampler, how many tokens the model can look at: 0 if it does not say)."""
-    if settings.engine == "vllm":
-        from ..sampling.vllm import VllmSampler
-
-        if source.adapter:
-            raise EvaluationError(f"{source.name} is an adapter, which vLLM is not given here; use rollout.engine=auto")
-        share = {"memory": settings.memory} if "memory" in settings.model_fields_set else {}  # else what vLLM takes
-        vllm = VllmSampler(source.path, [tokenizer.eos_token_id], **share)
-        return vllm, vllm.context
-    on_gpu = torch.cuda.is_available()
-    model = load(source, torch.bfloat16 if on_gpu else torch.float32).eval().to("cuda" if on_gpu else "cpu")
-    ends = end_tokens(model, tokenizer)
-    context = int(getattr(model.config, "max_position_embeddings", 0) or 0)
-    return sampler_for(model, ends, settings.engine, settings.batch, settings.memory, note), context

@@ -7,7 +7,6 @@ always lies between two steps, and drops what was recorded after it.
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import platform
 import shutil
@@ -21,7 +20,6 @@ from typing import Any
 
 import torch
 from transformers import PrinterCallback
-from transformers import logging as transformers_logging
 
 from .. import __version__
 from ..config import Config, load, settings, to_toml, toml_value
@@ -130,7 +128,6 @@ def train(
     config: Config, run: Run, observer: TrainingObserver, choose: Callable[[Config], float] | None = None
 ) -> None:
     """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
-    quiet()
     counts = batches(config, devices())
     source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source)
@@ -244,16 +241,6 @@ def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trainer.sampler = None  # its room is the next stage's
     together()  # the next stage begins with the checkpoint that the first process has just written
-
-
-def quiet() -> None:
-    """The run says what there is to say; the libraries' progress bars and reminders do not."""
-    torch.backends.cuda.enable_cudnn_sdp(False)  # its attention is planned anew for each shape: 0.1 s for every batch
-    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    logging.getLogger("trl").setLevel(logging.ERROR)  # it warns of every response without a reward; we count them
 
 
 def hardware() -> dict[str, Any]:

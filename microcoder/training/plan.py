@@ -19,7 +19,7 @@ from transformers.integrations import get_available_reporting_integrations
 from ..config import Config
 from ..grpo import Stage, plan, segments
 from ..models import ModelError, hub_fault, is_cached, resolve
-from ..models.weights import load_tokenizer
+from ..models.weights import load_shape, load_tokenizer
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices
 from .verl.settings import compiled
@@ -196,10 +196,7 @@ def _model(config: Config, made: TrainingPlan) -> Any:
             made.say("model", f"{name}: to be downloaded when training starts")
             return None
         source = resolve(name)
-        from transformers import AutoConfig, AutoModelForCausalLM
-
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(source.path))
+        model = load_shape(source)
     except (ModelError, OSError, ValueError) as error:
         made.say("model", name)
         made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")

@@ -186,3 +186,16 @@ def test_scores_are_the_same_each_time_and_json_gives_them_back():
 def test_scoring_a_file_of_completions_loads_no_torch():
     program = "import sys, microcoder.evaluation.harness; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_a_suite_that_does_not_exist_is_refused_before_torch_is_loaded():
+    program = """
+import sys
+import microcoder as mc
+try:
+    mc.evaluate("nano", suite="humanevil")
+except ValueError as error:
+    print(error, "torch" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "did you mean 'humaneval'" in run.stdout and run.stdout.split()[-1] == "False"

@@ -27,7 +27,7 @@ from trl.generation.vllm_generation import VLLMGeneration
 
 from microcoder.config import PRESETS
 from microcoder.grpo import Stage
-from microcoder.training.launch import quiet
+from microcoder.models.weights import quiet
 from microcoder.training.plan import batches
 from microcoder.training.trl import SUMS, TrlStageTrainer, alike
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
 
+from ...collect import load_sampler, respond
 from ...judge.base import Judging
 from ...models import resolve
-from ...prompts import messages
-from ...schema import Problem, SchemaError, Verdict
+from ...schema import Problem, SchemaError
 from ..record import Record
 from .calibrate import Point
 
@@ -39,36 +39,26 @@ def pass_rates(
 ) -> Iterator[PassRate]:
     """Sample and judge attempts; yield pass rates in the order of the records. `limit` is in tokens, and less where the
     model's window is too small for it; `judge` belongs to the caller."""
-    import torch
+    from ...sampling import Sampling  # loads torch
 
-    from ...models.weights import end_tokens, load, load_tokenizer
-    from ...sampling import Sampling, encode, sampler_for
-
-    source = resolve(model_name, progress=note)
-    device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
-    model, tokenizer = load(source, dtype).eval().to(device), load_tokenizer(source)
-    sampler = sampler_for(model, end_tokens(model, tokenizer), batch=batch, note=note)
-    room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
+    model = load_sampler(resolve(model_name, progress=note), batch=batch, note=note)
+    room = model.context or 1 << 30
     stream = iter(records)
     for turn in count():
         chunk = [record.problem for record in islice(stream, TOGETHER)]
         if not chunk:
             return
-        asked = [
-            (n, prompt)
-            for n, problem in enumerate(chunk)
-            if _can_be_judged(problem)
-            and len(prompt := encode(tokenizer, messages(problem))) + min(limit, room // 2) <= room
-        ]
-        verdicts: list[list[Future[Verdict]]] = [[] for _ in chunk]
-        left = room - max((len(prompt) for _, prompt in asked), default=0)
+        prompts = [model.prompt(problem) if _can_be_judged(problem) else [] for problem in chunk]
+        asked = [n for n, prompt in enumerate(prompts) if prompt and len(prompt) + min(limit, room // 2) <= room]
+        left = room - max((len(prompts[n]) for n in asked), default=0)
         sampling = Sampling(temperature, min(limit, left), attempts, seed=seed + turn)
-        for completion in sampler([prompt for _, prompt in asked], sampling):
-            n, text = asked[completion.prompt][0], tokenizer.decode(completion.ids, skip_special_tokens=True)
-            verdicts[n].append(judge.submit(chunk[n], text))
-        for problem, futures in zip(chunk, verdicts, strict=True):
-            known = [verdict for future in futures if (verdict := future.result()).verdict != "internal_error"]
-            yield PassRate(problem.id, sum(verdict.accepted for verdict in known), len(known))
+        responses, _ = respond(asked, chunk, prompts, partial(model.sampler, sampling=sampling), model.text, judge)
+        rates = {n: [0, 0] for n in range(len(chunk))}  # (successes, attempts)
+        for place, response in enumerate(responses):
+            if not response.faulty:
+                rate = rates[asked[place // attempts]]
+                rate[0], rate[1] = rate[0] + response.accepted, rate[1] + 1
+        yield from (PassRate(problem.id, *rates[n]) for n, problem in enumerate(chunk))
 
 
 def points(records: Iterable[Record], rates: Iterable[PassRate]) -> Iterator[Point]:

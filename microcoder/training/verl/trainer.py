@@ -44,7 +44,7 @@ from ...models.weights import end_tokens, load_tokenizer
 from ...runs import Run, checkpoints, latest_checkpoint, write_rollouts
 from ...runs.disk import write_whole
 from ...schema import Problem, Verdict
-from ..launch import begin, problems_of, quiet, stage_words, stages_left, steps_done
+from ..launch import begin, problems_of, stage_words, stages_left, steps_done
 from ..plan import Batches, PlanError, batches, order
 from ..recorder import TrainingObserver, saving, tested, write_down
 from ..step import Batch, evaluation, measures, records, texts, weigh
@@ -265,7 +265,6 @@ def seconds(rows: Sequence[Row]) -> dict[str, float]:
 
 def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     """Train until all steps are done; `run` is open, new or resumed."""
-    quiet()
     counts = batches(config, config.cluster.processes)
     source = resolve(config.model.name, progress=observer.note)
     if source.adapter:
