@@ -86,7 +86,7 @@ def as_markdown(told: Sequence[str], task: Task) -> str:
 
 
 def as_html(told: Sequence[str], task: Task) -> str:
-    parts = [f'<p>{html.escape(text).replace(" the ", " the&nbsp;", 1)}</p>' for text in _paragraphs(told)]
+    parts = [f"<p>{html.escape(text).replace(' the ', ' the&nbsp;', 1)}</p>" for text in _paragraphs(told)]
     parts += [f"<p>{html.escape(task.head)}</p>", "<ul>"]
     parts += [f"<li>{html.escape(step)}</li>" for step in task.steps] + ["</ul>"]
     if task.reads:

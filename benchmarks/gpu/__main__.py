@@ -1,4 +1,11 @@
 from benchmarks.entry import run
 
 if __name__ == "__main__":
-    run("benchmarks.gpu", "prepare", "qwen", "sample", stopped="stopped; the same command goes on with what is left")
+    run(
+        "benchmarks.gpu",
+        "prepare",
+        "qwen",
+        "sample",
+        "rewards",
+        stopped="stopped; the same command goes on with what is left",
+    )

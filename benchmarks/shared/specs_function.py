@@ -30,6 +30,7 @@ class Solution:
         return total
 """
 
+
 # runs: the longest stretch of one letter. Last test: it ends the text.
 def _runs(rng: random.Random, last: bool) -> list[Any]:
     text = "".join(rng.choice("abc") for _ in range(4000)) + "xy"
@@ -47,6 +48,7 @@ def longest_run(text):
             run = 1
     return {answer}
 """
+
 
 # edits: edit distance. Last test: an empty word.
 def _edits(rng: random.Random, last: bool) -> list[Any]:
@@ -66,6 +68,7 @@ class Solution:
         return row[-1]
 """
 
+
 # turn: a matrix turned clockwise. Last test: not square.
 def _turn(rng: random.Random, last: bool) -> list[Any]:
     n = rng.randint(25, 40)
@@ -83,6 +86,7 @@ class Solution:
     def turned(self, matrix: List[List[int]]) -> List[List[int]]:
         return list(zip(*matrix[::-1]))
 """
+
 
 # pack: 0/1 knapsack. Last test: an item that weighs nothing.
 def _pack(rng: random.Random, last: bool) -> list[Any]:
@@ -113,6 +117,7 @@ def pack(values, weights, room):
     return best[room]
 """
 
+
 # divisors: the number of divisors of 1..n, a long list. Last test: n = 1.
 def _divisors(rng: random.Random, last: bool) -> list[Any]:
     return [1 if last else rng.randint(800, 1500)]
@@ -129,36 +134,52 @@ def divisor_counts(n):
 
 SPECS = [
     Spec(
-        "pairs", "function", "How many pairs add up to the target?", _several(_pairs),
+        "pairs",
+        "function",
+        "How many pairs add up to the target?",
+        _several(_pairs),
         entry_point="Solution.countPairs",
         right=[_PAIRS.format(start=0, gain="seen.get(target - value, 0)")],
         early=[_PAIRS.format(start=1, gain="seen.get(target - value, 0)")],
         late=[_PAIRS.format(start=0, gain="1 if target - value in seen else 0")],
     ),
     Spec(
-        "runs", "function", "The length of the longest stretch of one letter.", _several(_runs),
+        "runs",
+        "function",
+        "The length of the longest stretch of one letter.",
+        _several(_runs),
         entry_point="longest_run",
         right=[_RUNS.format(first=1, answer="max(best, run)")],
         early=[_RUNS.format(first=1, answer="max(best, run) + 1")],
         late=[_RUNS.format(first=1, answer="best")],
     ),
     Spec(
-        "edits", "function", "The edit distance of two words.", _several(_edits),
+        "edits",
+        "function",
+        "The edit distance of two words.",
+        _several(_edits),
         entry_point="Solution.minDistance",
         right=[_EDITS.format(guard="", cost="(x != y)")],
         early=[_EDITS.format(guard="", cost="2 * (x != y)")],
         late=[_EDITS.format(guard="if not b: return 0", cost="(x != y)")],
     ),
     Spec(
-        "turn", "function", "The matrix turned clockwise.", _several(_turn),
-        entry_point="Solution.turned", late_kind="wrong_answer",
+        "turn",
+        "function",
+        "The matrix turned clockwise.",
+        _several(_turn),
+        entry_point="Solution.turned",
+        late_kind="wrong_answer",
         right=[_TURN.format(pick="rows - 1 - r", columns="len(matrix[0])")],
         early=[_TURN.format(pick="r", columns="len(matrix[0])")],
         late=[_TURN.format(pick="rows - 1 - r", columns="rows")],
         also_right=[_TURN_ZIP],
     ),
     Spec(
-        "pack", "function", "The best value that fits into the room.", _several(_pack),
+        "pack",
+        "function",
+        "The best value that fits into the room.",
+        _several(_pack),
         entry_point="pack",
         right=[_PACK.format(skip="", step="-1")],
         early=[_PACK.format(skip="weight += 1", step="-1")],
@@ -166,7 +187,10 @@ SPECS = [
         also_right=[_PACK_NUMPY],
     ),
     Spec(
-        "divisors", "function", "The number of divisors of each of 1..n.", _several(_divisors),
+        "divisors",
+        "function",
+        "The number of divisors of each of 1..n.",
+        _several(_divisors),
         entry_point="divisor_counts",
         right=[_DIVISORS.format(first=0, start=1, fault="")],
         early=[_DIVISORS.format(first=0, start=2, fault="")],

@@ -35,6 +35,7 @@ def solve(lines):
     return [str(best)]
 """
 
+
 # primes: how many primes lie in [l, r]. Last test: l = 1.
 def _primes(rng: random.Random, last: bool) -> str:
     top = rng.randint(5000, 8000)
@@ -60,6 +61,7 @@ def solve(lines):
         upto.append(upto[-1] + flag)
     return [str(upto[r + {shift}] - upto[l]) for l, r in queries]
 """
+
 
 # maze: steps from corner to corner. Last test: there is no way.
 def _maze(rng: random.Random, last: bool) -> str:
@@ -91,6 +93,7 @@ def solve(lines):
     return [str({answer})]
 """
 
+
 # words: words by falling count, then by name. Last test: there are ties.
 def _words(rng: random.Random, last: bool) -> str:
     names = ["".join(rng.choice("abcdefgh") for _ in range(6)) for _ in range(40)]
@@ -109,6 +112,7 @@ def solve(lines):
     ranked = sorted(count.items(), key=lambda item: {key})
     return [f"{{word}} {{number}}" for word, number in ranked]
 """
+
 
 # spread: mean and standard deviation, 1e-6 allowed. Last test: large values close together.
 def _spread(rng: random.Random, last: bool) -> str:
@@ -134,6 +138,7 @@ def solve(lines):
     return [f"{values.mean()} {values.std()}"]
 """
 
+
 # table: many rows of numbers, so heavy output. Last test: modulus 1.
 def _table(rng: random.Random, last: bool) -> str:
     rows = rng.choice([20, 20, 20, 20, 100, 300, 900])  # up to 2 MB, on some tests
@@ -149,6 +154,7 @@ def solve(lines):
         out.append(" ".join([str((step * j + shift) % modulus{fault}) for j in range(columns)]))
     return out
 """
+
 
 # merge: the union of closed intervals. Last test: intervals that touch.
 def _merge(rng: random.Random, last: bool) -> str:
@@ -169,6 +175,7 @@ def solve(lines):
             merged.append([start, end])
     return [str(len(merged))] + [f"{{a}} {{b}}" for a, b in merged]
 """
+
 
 # depth: height of a tree, by recursion. Last test: a path of 1,600 nodes.
 def _depth(rng: random.Random, last: bool) -> str:
@@ -207,6 +214,7 @@ def solve(lines):
     return [str(height)]
 """
 
+
 # jobs: a priority queue. Last test: a take from the empty queue, which answers "none".
 def _jobs(rng: random.Random, last: bool) -> str:
     rows, held = [], 0
@@ -235,6 +243,7 @@ def solve(lines):
                 out.append("none")
     return out
 """
+
 
 # brackets: YES or NO for each string, in any case of letters. Last test: closed before opened.
 def _brackets(rng: random.Random, last: bool) -> str:
@@ -266,31 +275,46 @@ _BELOW = "good = good and depth >= 0"
 
 SPECS = [
     Spec(
-        "window", "stdin", "The largest sum of k neighbouring values.", _several(_window),
+        "window",
+        "stdin",
+        "The largest sum of k neighbouring values.",
+        _several(_window),
         right=[_WINDOW.format(start="-10**18", width="k")],
         early=[_WINDOW.format(start="-10**18", width="k - 1")],
         late=[_WINDOW.format(start="0", width="k")],
     ),
     Spec(
-        "primes", "stdin", "For each query, how many primes lie between l and r.", _several(_primes),
+        "primes",
+        "stdin",
+        "For each query, how many primes lie between l and r.",
+        _several(_primes),
         right=[_PRIMES.format(one="sieve[1] = False", shift=1)],
         early=[_PRIMES.format(one="sieve[1] = False", shift=0)],
         late=[_PRIMES.format(one="pass", shift=1)],
     ),
     Spec(
-        "maze", "stdin", "Fewest steps from the top left to the bottom right corner, or -1.", _several(_maze),
+        "maze",
+        "stdin",
+        "Fewest steps from the top left to the bottom right corner, or -1.",
+        _several(_maze),
         right=[_MAZE.format(first=0, answer="seen[n - 1][n - 1]")],
         early=[_MAZE.format(first=1, answer="seen[n - 1][n - 1]")],
         late=[_MAZE.format(first=0, answer="max(0, seen[n - 1][n - 1])")],
     ),
     Spec(
-        "words", "stdin", "Words by falling count, equal counts by name.", _several(_words),
+        "words",
+        "stdin",
+        "Words by falling count, equal counts by name.",
+        _several(_words),
         right=[_WORDS.format(key="(-item[1], item[0])")],
         early=[_WORDS.format(key="(item[1], item[0])")],
         late=[_WORDS.format(key="-item[1]")],
     ),
     Spec(
-        "spread", "stdin", "Mean and standard deviation; an error of 1e-6 is accepted.", _several(_spread),
+        "spread",
+        "stdin",
+        "Mean and standard deviation; an error of 1e-6 is accepted.",
+        _several(_spread),
         right=[_SPREAD.format(variance=_SPREAD_GOOD, form=_SPREAD_REPR)],
         early=[_SPREAD.format(variance=_SPREAD_GOOD.replace("len(values)", "(len(values) - 1)"), form=_SPREAD_REPR)],
         late=[_SPREAD.format(variance=_SPREAD_NAIVE, form=_SPREAD_REPR)],
@@ -300,31 +324,48 @@ SPECS = [
         ],
     ),
     Spec(
-        "table", "stdin", "Row i, column j holds ((7919 i + 1) j + shift) mod modulus.", _several(_table), heavy=True,
+        "table",
+        "stdin",
+        "Row i, column j holds ((7919 i + 1) j + shift) mod modulus.",
+        _several(_table),
+        heavy=True,
         right=[_TABLE.format(fault="")],
         early=[_TABLE.format(fault=" + 1")],
         late=[_TABLE.format(fault=" + (modulus == 1)")],
     ),
     Spec(
-        "merge", "stdin", "The union of closed intervals, in order.", _several(_merge),
+        "merge",
+        "stdin",
+        "The union of closed intervals, in order.",
+        _several(_merge),
         right=[_MERGE.format(touch="<=", reach="max(end, merged[-1][1])")],
         early=[_MERGE.format(touch="<=", reach="end")],
         late=[_MERGE.format(touch="<", reach="max(end, merged[-1][1])")],
     ),
     Spec(
-        "depth", "stdin", "The height of a rooted tree.", _several(_depth),
+        "depth",
+        "stdin",
+        "The height of a rooted tree.",
+        _several(_depth),
         right=[_DEPTH.format(add=1)],
         early=[_DEPTH.format(add=2)],
         late=[_DEPTH_LEVELS],
     ),
     Spec(
-        "jobs", "stdin", 'Take the smallest job each time, or say "none".', _several(_jobs), late_kind="runtime_error",
+        "jobs",
+        "stdin",
+        'Take the smallest job each time, or say "none".',
+        _several(_jobs),
+        late_kind="runtime_error",
         right=[_JOBS.format(sign="", guard="if heap:")],
         early=[_JOBS.format(sign="-", guard="if heap:")],
         late=[_JOBS.format(sign="", guard="if True:")],
     ),
     Spec(
-        "brackets", "stdin", "Is each string balanced? YES or NO, in any case of letters.", _several(_brackets),
+        "brackets",
+        "stdin",
+        "Is each string balanced? YES or NO, in any case of letters.",
+        _several(_brackets),
         right=[_BRACKETS.format(check=_BELOW, yes="YES", no="NO", end="== 0")],
         early=[_BRACKETS.format(check=_BELOW, yes="YES", no="NO", end=">= 0")],
         late=[_BRACKETS.format(check="pass", yes="YES", no="NO", end="== 0")],

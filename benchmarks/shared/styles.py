@@ -55,8 +55,7 @@ SHAPE: dict[str, tuple[int, str]] = {
     "script": (50, "{body}\n{read}\nanswer = solve(lines)\n{write}"),
     "main": (
         35,
-        "{body}\ndef main():\n{read4}\n    answer = solve(lines)\n{write4}\n"
-        "if __name__ == '__main__':\n    main()\n",
+        "{body}\ndef main():\n{read4}\n    answer = solve(lines)\n{write4}\nif __name__ == '__main__':\n    main()\n",
     ),
     "global": (
         8,

@@ -1,0 +1,178 @@
+"""The same training with two rewards: the few examples of the statements, and forged tests.
+
+    python -m benchmarks.gpu rewards run    --model FOLDER --data DATA --out DIR --budget 950
+    python -m benchmarks.gpu rewards report --out DIR --data DATA
+
+DATA holds `train.jsonl.gz` (examples only), `train-forged.jsonl.gz` and `validation-forged.jsonl.gz`
+(the same problems with forged tests) and `test.jsonl.gz` (newer problems with all of their tests). Everything but the
+tests of the training problems is alike: problems, order, seeds, learning rate, temperature, limit. Both arms are
+validated with forged tests, and scored on test before and after.
+
+The report adds what no run can know by itself: of the training programs that a run's own tests accepted, the share
+(each program once) that the forged tests refuse. `qwen pack` packs what there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.qwen_plan import COMMON, SIZES
+from benchmarks.gpu.qwen_run import finished, slim
+from microcoder.runs import read_metrics
+from microcoder.schema import Solution
+from microcoder.study.processes import Command, side_by_side, tail
+
+REWARDS = {"examples": "train.jsonl.gz", "forged": "train-forged.jsonl.gz"}
+ENDS = 3  # steps whose mean stands for the beginning and the end of a run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("run", "report"))
+    parser.add_argument("--model", default="", metavar="FOLDER", help="the model, as transformers has it")
+    parser.add_argument("--data", type=Path, required=True, metavar="DATA")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--lr", type=float, default=3e-6)
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--preset", default="grpo_plus")
+    parser.add_argument("--together", type=int, default=4, help="runs at a time")
+    parser.add_argument("--judge-workers", type=int, default=4, help="of each run")
+    parser.add_argument("--micro", type=int, default=4, help="responses in a pass: memory, not results")
+    parser.add_argument("--size", choices=SIZES, default="full", help="toy: to see that all of it works")
+    parser.add_argument("--set", nargs="*", action="extend", default=[], metavar="section.key=value")
+    args = parser.parse_args()
+    args.out, args.data = args.out.resolve(), args.data.resolve()
+    if args.command == "report":
+        print(report(args.out, args.data))
+        return 0
+    return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    failed: list[str] = []
+    names = [f"{reward}-s{seed}" for seed in range(args.seeds) for reward in REWARDS]
+
+    def ended(job: Command, status: int, seconds: float) -> list[Command]:
+        print(
+            f"{job.name}: {f'FAILED with {status}: {tail(job.log)}' if status else 'done'}, {seconds:.0f} s", flush=True
+        )
+        if status:
+            failed.append(job.name)
+        name = job.name.removeprefix("train ")
+        if status or name not in names:
+            return []
+        slim(args.out / "runs" / name)
+        return _score(name, str(args.out / "runs" / name), args)
+
+    jobs = [] if (args.out / "bench" / "base.test" / "scores.json").exists() else _score("base", args.model, args)
+    for name in names:
+        folder = args.out / "runs" / name
+        jobs += _score(name, str(folder), args) if finished(folder) else [_train(name, args)]
+    left = side_by_side(sorted(jobs, key=lambda job: "score" in job.name), args.together, args.budget, ended)
+    print("not finished: " + ", ".join(job.name for job in left) if left else "all is done", flush=True)
+    return 1 if failed else 0
+
+
+def _train(name: str, args: argparse.Namespace) -> Command:
+    reward, seed = name.rsplit("-s", 1)
+    words = [
+        "train",
+        f"model.name={args.model}",
+        f"data.train={args.data / REWARDS[reward]}",
+        f"data.test={args.data / 'validation-forged.jsonl.gz'}",
+        *COMMON,
+        *SIZES[args.size],
+        "rollout.memory=0.07",
+        f"train.steps={args.steps}",
+        f"train.eval_every={max(1, args.steps // 4)}",
+        f"train.micro_batch_size={args.micro}",
+        f"judge.workers={args.judge_workers}",
+        f"grpo.preset={args.preset}",
+        f"grpo.temperature={args.temperature:g}",
+        f"train.lr={args.lr:g}",
+        f"train.seed={seed}",
+        f"train.folder={args.out / 'runs'}",
+        f"train.name={name}",
+        *args.set,
+    ]
+    return _command(f"train {name}", words, args)
+
+
+def _score(name: str, model: str, args: argparse.Namespace) -> list[Command]:
+    out = args.out / "bench" / f"{name}.test"
+    if (out / "scores.json").exists():
+        return []
+    toy = ["--first", "3", "--limit", "24", "-n", "1"] if args.size == "toy" else ["--limit", "1024", "-n", "8"]
+    words = ["eval", model, "--suite", str(args.data / "test.jsonl.gz"), *toy, "--temperature", "0.2", "-o", str(out)]
+    words += ["judge.time_limit_s=2", f"judge.workers={args.judge_workers}", "rollout.memory=0.1"]
+    return [_command(f"score {name}", words, args)]
+
+
+def _command(name: str, words: list[str], args: argparse.Namespace) -> Command:
+    log = args.out / "logs" / f"{name.replace(' ', '-')}.log"
+    return Command(name, [sys.executable, "-m", "microcoder.cli", *words], log)
+
+
+# --- the table
+
+
+def report(out: Path, data: Path) -> str:
+    """Rewards, validation and test of each run, and the share of accepted training programs that are wrong."""
+    from microcoder import Judge, load_problems
+
+    forged = {problem.id: problem for problem in load_problems(data / REWARDS["forged"])}
+    lines = [
+        "| run | steps | reward | validation (forged tests) | test | wrong among accepted, first and last 5 steps |"
+    ]
+    lines += ["| --- | --- | --- | --- | --- | --- |"]
+    base = out / "bench" / "base.test" / "scores.json"
+    lines += [f"| untrained | | | | {_scored(base)} | |"] if base.exists() else []
+    with Judge() as judge:
+        for folder in sorted((out / "runs").glob("*")):
+            rows = list(read_metrics(folder))
+            rewards = [row["reward"] for row in rows if row.get("reward") is not None]
+            seen = [row["test_accuracy"] for row in rows if row.get("test_accuracy") is not None]
+            ends = [sum(part) / len(part) for part in (rewards[:ENDS], rewards[-ENDS:]) if part]
+            scores = out / "bench" / f"{folder.name}.test" / "scores.json"
+            files = sorted((folder / "rollouts").glob("step_*.jsonl.gz"))
+            wrong = [_wrong(part, forged, judge) for part in (files[:5], files[-5:])]
+            lines.append(
+                f"| {folder.name} | {len(rewards)} | {' -> '.join(f'{end:.3f}' for end in ends)} "
+                f"| {' -> '.join(f'{100 * value:.1f}%' for value in seen)} "
+                f"| {_scored(scores) if scores.exists() else ''} | {'; '.join(wrong)} |"
+            )
+    (out / "report.md").write_text("\n".join(lines) + "\n")
+    (out / "report.json").write_text(json.dumps(lines) + "\n")
+    return "\n".join(lines)
+
+
+def _wrong(files: list[Path], forged: dict[str, Any], judge: Any) -> str:
+    accepted = {
+        (row["problem"], row["code"]): forged[row["problem"]]
+        for file in files
+        for row in _rows(file)
+        if row.get("verdict") == "accepted" and row["problem"] in forged
+    }
+    pairs = [(problem, Solution(problem.id, code=code)) for (_, code), problem in accepted.items()]
+    refused = sum(not verdict.accepted for _, verdict in judge.map(pairs))
+    return f"{refused} of {len(pairs)}" if pairs else "none accepted"
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _scored(path: Path) -> str:
+    scores = json.loads(path.read_text())
+    found = next(iter(scores["scores"].values()))["robust"]
+    return f"{100 * found['accuracy']:.1f}% ({100 * found['low']:.1f} to {100 * found['high']:.1f})"
