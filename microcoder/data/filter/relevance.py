@@ -152,12 +152,24 @@ def _mark_many_answers(record: Record, text: str, lower: str) -> Record:
     """Set the tag `many_answers`, or take it away."""
     problem = record.problem
     checked, unordered = (bool(getattr(problem.compare, name, None)) for name in ("checker", "unordered"))
-    places = (found.start() for found in _ANY.finditer(text)) if "any" in lower or "one of" in lower else ()
-    free = any(not _DENIED.search(text[max(0, at - 8) : at]) for at in places)
-    free = free or bool(" order" in lower and not unordered and _ORDER.search(text))
+    free = any_answer(text, lower) or (not unordered and any_order(text, lower))
     others = [tag for tag in problem.tags if tag != MANY_ANSWERS]
     problem.tags = [*others, MANY_ANSWERS] if free and not checked else others
     return record
+
+
+def any_answer(text: str, lower: str) -> str:
+    """The words by which a statement says that any of several answers is right; "" without them."""
+    places = _ANY.finditer(text) if "any" in lower or "one of" in lower else ()
+    return next(
+        (found[0] for found in places if not _DENIED.search(text[max(0, found.start() - 8) : found.start()])), ""
+    )
+
+
+def any_order(text: str, lower: str) -> str:
+    """The words by which a statement leaves the order of the answer free; "" without them."""
+    found = _ORDER.search(text) if " order" in lower else None
+    return found[0] if found else ""
 
 
 def _shown(match: re.Match[str]) -> str:

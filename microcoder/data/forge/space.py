@@ -1,8 +1,8 @@
 """The inputs that a problem allows: what every generator of inputs shares.
 
-    Candidate   an input that was made, and by what
-    Space       draws inputs, changes inputs, and tells whether an input keeps to the constraints
-    NoSpace     the reason why no inputs can be made for a problem
+Candidate   an input that was made, and by what
+Space       draws inputs, changes inputs, and tells whether an input keeps to the constraints
+NoSpace     the reason why no inputs can be made for a problem
 """
 
 from __future__ import annotations

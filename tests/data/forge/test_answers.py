@@ -1,0 +1,123 @@
+"""Several right answers: what says so, and which comparison accepts them all."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcoder.data.forge.answers import (
+    SETS_OF_LISTS,
+    assertion,
+    by_disagreement,
+    made_of_a_set,
+    reconciled,
+    rule,
+    stated_tolerance,
+    usable,
+)  # fmt: skip
+from microcoder.judge import Judge
+from microcoder.schema import Compare, Problem, Test
+
+
+def of(statement, tests=(), **fields):
+    tests = [Test(given, answer) for given, answer in tests]
+    return Problem("p", "function", entry_point="f", statement=statement, tests=tests, **fields)
+
+
+def test_an_order_that_is_free_is_not_compared():
+    chosen = rule(of("You can return the answer in any order.", [("[1]", "[2, 3]")]))
+    assert (chosen.name, chosen.applied(Compare()).unordered, chosen.open) == ("any order", True, False)
+    assert rule(of("Return the answer in any order.", [("[1]", "7")])).name == "one"  # a number has no order
+    assert rule(of("The edges are given in any order. Return their sum.")).name == "one"
+    assert rule(of("Return it in any order.", compare=Compare(checker="def check"))).name == "one"
+
+
+def test_combinations_are_sets_and_permutations_are_not():
+    tests = [("[1]", "[[1, 2], [3]]")]
+    sets = rule(of("Return all combinations in any order.", tests))
+    assert (sets.name, sets.checker) == ("sets of lists", SETS_OF_LISTS)
+    assert rule(of("Return all permutations of the pairs in any order.", tests)).name == "any order"
+    mirrored = [("[1]", "[[1, 2], [2, 1]]")]
+    assert rule(of("Return all pairs in any order.", mirrored)).name == "any order"
+    places = of("answer[0] holds the distinct pairs. The lists may be returned in any order.", tests)
+    assert rule(places).name == "lists in any order"
+
+
+@pytest.mark.parametrize(
+    "got, verdict", [("[[3], [2, 1]]", "accepted"), ("[[1, 2]]", "wrong_answer"), ("7", "wrong_answer")]
+)
+def test_the_judge_runs_a_chosen_checker(got, verdict):
+    problem = of("Return all combinations in any order.", [("[1]", "[[1, 2], [3]]")])
+    problem.compare = rule(problem).applied(problem.compare)
+    with Judge(workers=1) as judge:
+        assert judge.check(problem, code=f"def f(n):\n    return {got}").verdict == verdict
+
+
+def test_any_answer_has_a_checker_where_the_tests_confirm_it():
+    orders = of(
+        "Return the ordering of courses. If there are many valid answers, return any of them.",
+        [("[2, [[1, 0]]]", "[0, 1]"), ("[4, [[1,0],[2,0],[3,1],[3,2]]]", "[0, 2, 1, 3]")],
+    )
+    chosen = rule(orders)
+    assert chosen.name == "topological order" and "place[a] > place[b]" in chosen.checker
+    orders.tests.append(Test("[2, [[0, 1]]]", "[0, 1]"))  # the other direction: no order keeps to the pairs
+    assert rule(orders).open
+    path = of("Pairs of adjacent elements. If there are multiple solutions, return any.", [("[[[1,2]]]", "[1, 2, 3]")])
+    assert rule(path).name == "either direction"
+
+
+def test_without_a_checker_only_inputs_that_have_no_answer_are_used():
+    chosen = rule(of("If there are multiple answers, return any. If it is impossible return -1.", [("[1]", "5")]))
+    assert chosen.open
+    assert [usable(chosen, output) for output in ("-1", "[]", "[1, 2]", "No\n-1\n", "No\n1 2\n")] == [
+        True, True, False, True, False,
+    ]  # fmt: skip
+    assert usable(rule(of("Return the sum.")), "[1, 2]")
+
+
+def test_the_error_that_a_statement_allows():
+    assert stated_tolerance("Answers within 10^-5 of the actual answer will be accepted.") == 1e-5
+    assert stated_tolerance("Answers within 10-5 of the actual answer are accepted.") == 1e-5
+    assert stated_tolerance("an absolute error of at most 10^{-4}.") == 1e-4
+    assert stated_tolerance("the difference between 10 - 26 and the error is 3") is None
+    assert rule(of("Answers within 10-5 are accepted.")).tolerance == 1e-5
+    assert rule(of("An error of at most 10^{-9} is accepted.")).name == "one"  # never stricter than the judge is
+
+
+def test_a_list_made_of_a_set_has_no_order():
+    assert made_of_a_set("def f(a, b):\n    return tuple(set(a) & set(b))")
+    assert made_of_a_set("def f(a):\n    s = {x for x in a}\n    out = [x for x in s]\n    return out")
+    assert made_of_a_set("def f(a, b):\n    return list(set(a) - set(b)) + list(set(b) - set(a))")
+    assert not made_of_a_set("def f(a):\n    return sorted(set(a))")
+    assert not made_of_a_set("def f(a):\n    out = list(set(a))\n    out.sort()\n    return out")
+    problem = of(
+        "Common elements.", [("[[1], [1]]", "[1]")], solutions=[{"code": "def f(a, b):\n    return list(set(a))"}]
+    )
+    assert rule(problem).said == "a reference makes a list of a set"
+
+
+def test_what_references_differ_by():
+    assert reconciled([[1, 2], [1, 2]]) == "equal"
+    assert reconciled([0.5, 0.500001]) == "tolerance"
+    assert reconciled([[1, 2], [2, 1], [1, 2]]) == "any order"
+    assert reconciled([[[1, 2], [3]], [[3], [2, 1]]]) == "sets of lists"
+    assert reconciled([[1, 2], [1, 3]]) == "" and reconciled(["a", "b"]) == ""
+    assert reconciled(["1 2\n3\n", "3\n1 2\n"]) == "any order"
+    problem = of("Return them all.", [("[1]", "[2]")])
+    assert by_disagreement(problem, [([1, 2], [2, 1]), ([3], [3])]).unordered
+    assert by_disagreement(problem, [([1, 2], [2, 1]), ([3], [4])]) is None
+    assert by_disagreement(problem, []) is None
+
+
+def test_an_assert_is_written_as_the_problem_writes_its_own():
+    def written(*asserts):
+        form = assertion(Problem("p", "assert", entry_point="f", asserts=list(asserts)))
+        return form and form("f(7)", "[8]")
+
+    assert written("assert f(1) == 2", "assert f(3)", "assert not f(4)") == "assert f(7) == [8]"
+    assert written("assert set(f(1)) == set([2])") == "assert set(f(7)) == set([8])"
+    assert written("def check(candidate):\n    assert candidate(1) == 2") == "assert f(7) == [8]"
+    assert written("assert math.isclose(f(1), 2, rel_tol=0.001)") == "assert math.isclose(f(7), [8], rel_tol=0.001)"
+    assert written("def check(candidate):\n    assert abs(candidate(1) - 2) < 1e-6") == "assert abs(f(7) - [8]) < 1e-06"
+    assert written("assert f(1).value == 2") is None
+    assert written("assert f(1) == 2", "assert sorted(f(1)) == [2]") is None
+    assert written("x = 1") is None
