@@ -1,7 +1,8 @@
 """One self-contained file of a run, or of a few: the pages, the charts' script and the answers that they ask for.
 
 1. Curves are thinned as in the browser. Of the rollouts the last step, the first, and steps evenly between are taken
-   until `megabytes` are filled; the file says how many were left out.
+   until `megabytes` are filled; the file says how many were left out. The answers of evaluations are taken in the same
+   order, and fill half of the megabytes at most.
 2. What the model wrote lies in the file packed and in base64, so no text of it can end a script or begin one; and the
    policy in the file lets nothing run but these scripts, by their hashes.
 """
@@ -71,48 +72,60 @@ def _answers(answers: Questions, room: int) -> tuple[dict[str, Any], str]:
     listing = answers.listing()
     kept, left = listing["runs"][:RUNS], len(listing["runs"][RUNS:])
     _keep(found, {**listing, "runs": kept, "bench": [], "studies": []}, "list")
-    taken = total = 0
+    counts = {"train": [0, 0], "test": [0, 0]}  # steps that were taken, steps that there are
     for run in kept:
         one: dict[str, Any] = {}
         try:
-            chosen, steps = _run(one, answers, run["name"], room // len(kept))
+            taken = _run(one, answers, run["name"], room // len(kept))
         except Exception as error:  # whatever stands in its files: the other runs are exported all the same
             run["faults"] = [*run["faults"], f"it is not in this copy: {error}"[:TEXT]]
             continue
         found |= one
-        taken, total = taken + chosen, total + steps
-    rollouts = f"with the rollouts of {taken} of {_count(total, 'step')}" if total else "without rollouts"
+        for kind, pair in taken.items():
+            counts[kind] = [sum(both) for both in zip(counts[kind], pair, strict=True)]
+    (steps, of_steps), (tests, of_tests) = counts["train"], counts["test"]
+    rollouts = f"with the rollouts of {steps} of {_count(of_steps, 'step')}" if of_steps else "without rollouts"
+    rollouts += f" and the answers of {tests} of {_count(of_tests, 'evaluation')}" if of_tests else ""
     more = f"; {_count(left, 'run')} left out" if left else ""
     return found, f"A copy of {_count(len(kept), 'run')}, {rollouts}{more}. `microcoder view` shows everything, live."
 
 
-def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> tuple[int, int]:
-    """Keep the answers about one run; return how many of its steps were taken, and how many there are."""
+def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> dict[str, tuple[int, int]]:
+    """Keep the answers about one run; return {train, test: (how many of its steps were taken, how many there are)}."""
     _keep(found, answers.run(name), "run", run=name)
     _keep(found, answers.metrics(name), "metrics", run=name)
     _keep(found, answers.remarks(name), "remarks", run=name)
-    steps = answers.steps(name)["train"]
-    chosen = _steps(found, answers, name, steps, room)
-    _keep(found, {"train": chosen, "test": [], "running": False}, "steps", run=name)
+    steps = answers.steps(name)
+    tests, filled = _steps(found, answers, name, steps["test"], room // 2, test=True)
+    chosen, _ = _steps(found, answers, name, steps["train"], room - filled)
+    _keep(found, {"train": chosen, "test": tests, "running": False}, "steps", run=name)
     _finders(found, answers, name, set(chosen))
     json.dumps(plain(found))  # what cannot be written is found here, where it costs one run and not all
-    return len(chosen), len(steps)
+    return {"train": (len(chosen), len(steps["train"])), "test": (len(tests), len(steps["test"]))}
 
 
-def _steps(found: dict[str, Any], answers: Questions, run: str, steps: list[int], room: int) -> list[int]:
-    """Keep the rollouts of the steps there is room for, one at least; return these steps."""
+def _steps(
+    found: dict[str, Any], answers: Questions, run: str, steps: list[int], room: int, test: bool = False
+) -> tuple[list[int], int]:
+    """Keep the rollouts of the steps there is room for, one at least; return (these steps, bytes that they fill).
+
+    test   keep the answers of the evaluations after the steps instead; none, if there is no room for one
+    """
     chosen: list[int] = []
+    filled = 0
+    asked = {"test": "true"} if test else {}  # as static/rollouts.js asks
     for step in spread(steps):
-        record = answers.step(run, step)
-        groups = [answers.group(run, step, group["problem"]) for group in record["groups"]]
-        room -= sum(len(str(row.get("completion"))) + 400 for group in groups for row in group["rows"])
-        if room < 0 and chosen:
+        record = answers.step(run, step, test)
+        groups = [answers.group(run, step, group["problem"], test) for group in record["groups"]]
+        size = sum(len(str(row.get("completion"))) + 400 for group in groups for row in group["rows"])
+        if filled + size > room and (chosen or test):
             break
         chosen.append(step)
-        _keep(found, record, "step", run=run, step=step)
+        filled += size
+        _keep(found, record, "step", run=run, step=step, **asked)
         for group in groups:
-            _keep(found, group, "group", of=run, step=step, problem=group["problem"])
-    return sorted(chosen)
+            _keep(found, group, "group", of=run, step=step, problem=group["problem"], **asked)
+    return sorted(chosen), filled
 
 
 def _finders(found: dict[str, Any], answers: Questions, run: str, steps: set[int]) -> None:

@@ -19,9 +19,10 @@ import pytest
 import uvicorn
 from click.testing import CliRunner
 from starlette.testclient import TestClient
-from view_runs import HOSTILE, make_bench, make_run, make_study
+from view_runs import HOSTILE, make_bench, make_run, make_study, rollout
 
 from microcoder.cli import cli
+from microcoder.runs import write_rollouts
 from microcoder.view import app, export
 from microcoder.view.export import MODULES, bundle
 from microcoder.view.routes import STATIC, settings
@@ -212,6 +213,22 @@ def test_an_export_that_must_be_small_keeps_the_last_step_and_says_what_it_left_
     data = packed(tmp_path / "a.html")[1]["answers"]
     assert data["steps\nrun=a"] == {"train": [10], "test": [], "running": False}
     assert {hit["step"] for hit in data["find\nkind=truncated\nrun=a"]["found"]} == {10}
+
+
+def test_an_export_holds_the_answers_of_evaluations_as_the_page_asks_for_them(tmp_path):
+    make_run(tmp_path / "runs" / "a", steps=4)
+    for step in (0, 4):
+        answers = [rollout(0, "t0", right=True), rollout(1, "t0", right=False)]
+        write_rollouts(tmp_path / "runs" / "a", step, answers, {"t0": "Held out."}, test=True)
+    words = export(tmp_path / "runs" / "a", tmp_path / "a.html")
+    assert "the rollouts of 4 of 4 steps and the answers of 2 of 2 evaluations" in words
+    data = packed(tmp_path / "a.html")[1]["answers"]
+    assert data["steps\nrun=a"]["test"] == [0, 4]
+    assert [group["problem"] for group in data["step\nrun=a\nstep=4\ntest=true"]["groups"]] == ["t0"]
+    group = data["group\nof=a\nproblem=t0\nstep=4\ntest=true"]
+    assert group["statement"] == "Held out." and len(group["rows"]) == 2
+    small = export(tmp_path / "runs" / "a", tmp_path / "a.html", megabytes=0.001)
+    assert "the rollouts of 1 of 4 steps and the answers of 0 of 2 evaluations" in small
 
 
 def test_a_folder_of_runs_is_exported_with_all_of_them(root, tmp_path):
