@@ -32,3 +32,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'microcoder' has no attribute {name!r}")
     module = "schema" if name in _SCHEMA else "judge" if name == "Judge" else "api"
     return getattr(import_module(f".{module}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    """Name what can be asked for, so that notebooks complete it."""
+    return [*__all__, "__version__"]

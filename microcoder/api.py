@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .files import BadLine, FileError, read_problems
-from .schema import Problem
+from .schema import Problem, nearest
+
+EVALUATION_OPTIONS = (
+    "data", "release", "start", "end", "platforms", "difficulties", "first", "unchecked", "server", "key_env",
+    "concurrency", "missing", "note", "watch",
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .data.dataset import Dataset
@@ -23,7 +28,17 @@ if TYPE_CHECKING:
 
 
 def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
-    """Read all problems of a .jsonl, .json (each also .gz) or .parquet file. Raise FileError if a record is broken."""
+    """Read all problems of a file.
+
+    Args:
+        path: A .jsonl, .json (each also .gz) or .parquet file, such as `microcoder data run` writes.
+
+    Returns:
+        The problems, in the order of the file.
+
+    Raises:
+        FileError: A record is broken, or the file cannot be read; the message says where and why.
+    """
     found: list[Problem] = []
     for one in read_problems(os.fspath(path)):
         if isinstance(one, BadLine):
@@ -43,27 +58,33 @@ def build_dataset(
 ) -> Dataset:
     """Make a training set as a data file says: collect, process, filter, verify. Called again, it goes on where it was.
 
-        dataset = mc.build_dataset("data.toml", **{"verify.mutants": 0})
-        dataset.problems     # what is kept: a list of Problem
-        dataset.dropped      # what is not: (problem, reason, detail, step) of each
-        dataset.report       # a row for each step: seen, kept, dropped by reason, seconds
-        dataset.paths        # problems.parquet, trl.parquet, verl.parquet, a card, and the report as a page
+    ```python
+    dataset = mc.build_dataset("data.toml", **{"verify.mutants": 0})
+    dataset.problems     # what is kept: a list of Problem
+    dataset.dropped      # what is not: (problem, reason, detail, step) of each
+    dataset.report       # a row for each step: seen, kept, dropped by reason, seconds
+    dataset.paths        # problems.parquet, trl.parquet, verl.parquet, a card, and the report as a page
+    ```
 
-    config      a TOML file; `microcoder data config` prints all settings with their meaning
-    changes     settings as on the command line, such as "verify.mutants=0"
-    settings    the same as names and values
-    only        go no further than this stage
-    limit       at most so many problems of each source, to try things in a folder apart
-    ray         the address of a Ray cluster to work on; "auto": the one this machine belongs to
-    progress    is told of each step (`microcoder.data.pipeline.StepProgress`)
+    Args:
+        config: A TOML file; `microcoder data config` prints all settings with their meaning.
+        *changes: Settings as on the command line, such as `"verify.mutants=0"`.
+        only: The last stage to run: `collect`, `process`, `filter` or `verify`.
+        limit: At most so many problems of each source, to try things in a folder apart; 0 for all.
+        ray: The address of a Ray cluster to work on; `"auto"` for the one this machine belongs to.
+        progress: Is told of each step (`microcoder.data.pipeline.StepProgress`).
+        **settings: Settings as names and values, such as `**{"verify.mutants": 0}`.
 
-    Raise DataError or ConfigError where the settings cannot work; the message says what to change.
+    Returns:
+        The training set, with what was dropped and why.
+
+    Raises:
+        DataError: The data cannot be read or written as asked; the message says what to change.
+        ConfigError: A setting cannot work; the message says what to change.
     """
-    from .config import toml_value
     from .data.dataset import build
 
-    named = [f"{name}={toml_value(value)}" for name, value in settings.items()]
-    return build(config, [*changes, *named], only=only, limit=limit, ray=ray, progress=progress)
+    return build(config, [*changes, *_words(settings)], only=only, limit=limit, ray=ray, progress=progress)
 
 
 def evaluate(
@@ -82,85 +103,138 @@ def evaluate(
 ) -> Scores:
     """Score a model, or a file of completions, on a suite, as `microcoder eval` does. Called again, it goes on.
 
-        scores = mc.evaluate("runs/demo", suite="starter", samples=4)
-        scores.accuracy         # the mean over problems
-        scores.interval         # its 95% interval over problems
-        scores.by_difficulty    # {label or band: accuracy, low, high, problems}
-        scores.samples          # a row for each completion, with its verdict
-        print(scores)           # all tables
+    ```python
+    scores = mc.evaluate("runs/demo", suite="starter", samples=4)
+    scores.accuracy         # the mean over problems
+    scores.interval         # its 95% interval over problems
+    scores.by_difficulty    # {label or band: accuracy, low, high, problems}
+    scores.samples          # a row for each completion, with its verdict
+    print(scores)           # all tables
+    ```
 
-    model         nano, a hub id, a folder, or a run such as runs/demo
-    suite         livecodebench, humaneval, mbpp, starter, or a file of problems
-    changes       settings of judge and rollout as on the command line, such as "rollout.batch=64"
-    samples       completions for each problem; what is not given is the suite's own, mostly 4
-    limit         tokens in a response; several limits cost as much as the largest
-    judge         settings of the judge as names and values, such as {"workers": 4, "time_limit_s": 2}
-    completions   score this file instead of a model
-    output        the folder; else runs/demo/bench/SUITE for a run, bench/MODEL/SUITE for others
-    fresh         start the folder over instead of going on with it
-    options       as in the command: data, release, start, end, platforms, difficulties, first, unchecked; server,
-                  key_env, concurrency; missing; and `note`, a function that is told what is going on
+    Args:
+        model: nano, a hub id, a folder, or a run such as `runs/demo`.
+        suite: livecodebench, humaneval, mbpp, starter, or a file of problems.
+        *changes: Settings of judge and rollout as on the command line, such as `"rollout.batch=64"`.
+        samples: Completions for each problem; if not given, the suite's own number, mostly 4.
+        temperature: Of sampling; if not given, the suite's own, mostly 0.2.
+        limit: Tokens in a response; several limits cost as much as the largest.
+        seed: Of sampling.
+        judge: Settings of the judge as names and values, such as `{"workers": 4, "time_limit_s": 2}`.
+        completions: Score this file instead of a model.
+        output: The folder; if not given, `runs/demo/bench/SUITE` for a run, `bench/MODEL/SUITE` for others.
+        fresh: Start the folder over instead of going on with it.
+        **options: As in the command: data, release, start, end, platforms, difficulties, first, unchecked; server,
+            key_env, concurrency; missing; `note`, a function that is told what is going on; and settings of judge and
+            rollout as names and values, such as `**{"rollout.batch": 64}`.
 
-    Raise EvaluationError, ConfigError or JudgeError where it cannot be done as asked; the message says what to change.
+    Returns:
+        The scores. They are also in the folder, with every sample and verdict.
+
+    Raises:
+        EvaluationError: The evaluation cannot be done as asked; the message says what to change.
+        ConfigError: A setting cannot work; the message says what to change.
+        JudgeError: No judge can be started as asked.
     """
-    from .config import toml_value
     from .evaluation.harness import evaluate
 
-    model, completions = os.fspath(model), os.fspath(completions)
-    settings = [*(f"judge.{name}={toml_value(value)}" for name, value in (judge or {}).items()), *changes]
+    if unknown := [name for name in options if "." not in name and name not in EVALUATION_OPTIONS]:
+        known = ", ".join(EVALUATION_OPTIONS)
+        hint = nearest(unknown[0], [*EVALUATION_OPTIONS, "samples", "temperature", "limit", "output", "completions"])
+        raise TypeError(f"evaluate() has no option {unknown[0]!r}{hint}; further options are {known}")
+    named = {f"judge.{name}": value for name, value in (judge or {}).items()}
+    named |= {name: options.pop(name) for name in list(options) if "." in name}
     limits = sorted({limit} if isinstance(limit, int) else set(limit))
-    options |= {"samples": samples, "temperature": temperature, "limits": limits, "seed": seed, "settings": settings}
-    return evaluate(model, suite, completions=completions, output=output, fresh=fresh, **options)
+    options |= {"samples": samples, "temperature": temperature, "limits": limits, "seed": seed}
+    options |= {"settings": [*_words(named), *changes], "completions": os.fspath(completions)}
+    return evaluate(os.fspath(model), suite, output=output, fresh=fresh, **options)
 
 
 def train(
     config: str | os.PathLike[str] = "demo",
-    *,
+    *changes: str,
     resume: bool = False,
     observer: TrainingObserver | None = None,
     **settings: Any,
 ) -> Run:
-    """Train a model: `train("demo", **{"train.steps": 4})`. Return the run, with its metrics, rollouts and summary.
+    """Train a model, as `microcoder train` does.
 
-    config     a TOML file, a configuration of the package (demo, paper, ...), or a run directory
-    resume     go on with the run from its last checkpoint
-    observer   told of steps, phases, notes and warnings; none: nothing is shown
-    settings   section.key=value, as on the command line
+    ```python
+    run = mc.train("demo", **{"train.steps": 4})
+    run.metrics        # a row for each step
+    run.rollouts(4)    # what was sampled in step 4: completion, verdict, reward, advantage of each
+    run.summary        # accuracy before and after, overall and by difficulty
+    run.checkpoint     # the folder of the trained model
+    ```
+
+    Args:
+        config: A TOML file, a configuration of the package (demo, paper, ...), or a run directory.
+        *changes: Settings as on the command line, such as `"train.steps=4"`.
+        resume: Go on with the run from its last checkpoint.
+        observer: Is told of steps, phases, notes and warnings; if not given, nothing is shown.
+        **settings: Settings as names and values, such as `**{"train.steps": 4}`.
+
+    Returns:
+        The run, finished and closed.
+
+    Raises:
+        ConfigError: A setting cannot work; the message says what to change.
+        ValueError: The run cannot be done as asked, such as where its folder holds a run already (RunError); the
+            message says what to change.
     """
     from .config import configuration
     from .training.launch import launch
 
-    found, folder = configuration(_words(config, settings))
+    found, folder = configuration([os.fspath(config), *changes, *_words(settings)])
     return launch(found, folder, resume=resume, observer=observer)
 
 
 def calibrate(
     config: str | os.PathLike[str] = "demo",
-    *,
+    *changes: str,
     grid: Sequence[float] = (),
     problems: int = 32,
     pilot_steps: int = 12,
     observer: TrainingObserver | None = None,
     **settings: Any,
 ) -> TemperatureCalibration:
-    """Choose the sampling temperature by diversity, T(D): `calibrate("demo").temperature`.
+    """Choose the sampling temperature by diversity, T(D), as `microcoder calibrate` does.
 
-    grid          temperatures to sample at; none: 0.2 to 1.8 in steps of 0.2
-    problems      how many training problems are sampled
-    pilot_steps   steps of each pilot run; 0: none, and grpo.diversity_target must be given
+    ```python
+    found = mc.calibrate("demo")
+    found.temperature      # the one to train with
+    found.choice.reason    # why
+    found.probes           # diversity and accuracy at each temperature
+    ```
+
+    Args:
+        config: A TOML file, a configuration of the package (demo, paper, ...), or a run directory.
+        *changes: Settings as on the command line, such as `"grpo.samples=4"`.
+        grid: Temperatures to sample at; if not given, 0.2 to 1.8 in steps of 0.2.
+        problems: How many training problems are sampled.
+        pilot_steps: Steps of each pilot run; 0 for none, and then grpo.diversity_target must be given.
+        observer: Is told of phases and notes; if not given, nothing is shown.
+        **settings: Settings as names and values, such as `**{"grpo.samples": 4}`.
+
+    Returns:
+        The temperature, with the reason and everything that was measured.
+
+    Raises:
+        ConfigError: A setting cannot work; the message says what to change.
+        ValueError: The temperature cannot be chosen as asked; the message says what to change.
     """
     from .config import configuration
     from .training.calibration import GRID
     from .training.calibration import calibrate as measure
     from .training.ranks import Silent
 
-    found, _ = configuration(_words(config, settings))
+    found, _ = configuration([os.fspath(config), *changes, *_words(settings)])
     return measure(found, observer or Silent(), grid or GRID, problems, pilot_steps)
 
 
-def _words(config: str | os.PathLike[str], settings: dict[str, Any]) -> list[str]:
-    """What one would type: the configuration, then section.key=value, the values as TOML."""
+def _words(settings: Mapping[str, Any]) -> list[str]:
+    """Write settings as on the command line: section.key=value, the values as TOML. Numbers of NumPy are numbers."""
     from .config import toml_value
 
-    values = {name: toml_value(value) if "." in name else value for name, value in settings.items()}
-    return [os.fspath(config), *(f"{name}={value}" for name, value in values.items())]
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}
+    return [f"{name}={toml_value(value)}" for name, value in plain.items()]

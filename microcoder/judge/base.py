@@ -49,7 +49,15 @@ class Judging(ABC):
         return await asyncio.wrap_future(future)
 
     def map(self, pairs: Iterable[tuple[Problem, Solution]]) -> Iterator[tuple[Solution, Verdict]]:
-        """Judge a stream. Results come as they are ready; the input is read no faster than it is judged."""
+        """Judge a stream. Results come as they are ready; the input is read no faster than it is judged.
+
+        Args:
+            pairs: Of a problem and a `Solution(problem.id, code=...)`, or `Solution(problem.id, completion=...)` for
+                what a model wrote, of which the last fenced block counts.
+
+        Yields:
+            The solution and its verdict.
+        """
         done: queue.SimpleQueue[tuple[Solution, Future[Verdict]]] = queue.SimpleQueue()
         running: set[Future[Verdict]] = set()
 

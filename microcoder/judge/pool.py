@@ -51,15 +51,18 @@ class TooMuchWork(GivenUp):
 class Judge(Judging):
     """Runs programs against problems' tests in a sandbox and says what happened.
 
-    workers                candidates judged at a time; None: one per usable core
-    policy                 how outputs are compared: "exact", "robust" or "paper" (a problem may override it)
-    stop_at_first_failure  stop a candidate at its first failed test (right for a 0/1 reward)
-    reuse                  run a candidate's tests in one process: faster, but state can leak from test to test
-    time_limit_s           CPU seconds per test for problems that name none; time_factor multiplies every limit
-    memory_mb, output_mb   per test, for problems that name none
-    sandbox                "auto" (full, else landlock), or a layer by name; "rlimits" hides and forbids nothing
-    queue                  how many candidates may wait before `submit` blocks; None: four per worker
-    also                   a second policy, for the same executions: `Verdict.also` is the verdict under it
+    Args:
+        workers: Programs judged at a time; None for one per usable core.
+        policy: How outputs are compared: `"exact"`, `"robust"` or `"paper"` (a problem may override it).
+        stop_at_first_failure: Stop a program at its first failed test (right for a 0/1 reward).
+        reuse: Run a program's tests in one process: faster, but state can leak from test to test.
+        time_limit_s: CPU seconds per test, for problems that name none.
+        time_factor: Multiplies every time limit, also those that problems name.
+        memory_mb: Memory per test, for problems that name none.
+        output_mb: Output per test.
+        sandbox: `"auto"` (full, else landlock), or a layer by name; `"rlimits"` hides and forbids nothing.
+        queue: How many programs may wait before `submit` blocks; None for four per worker.
+        also: A second policy, for the same executions: `Verdict.also` is the verdict under it.
     """
 
     def __init__(

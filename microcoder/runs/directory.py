@@ -128,6 +128,10 @@ class Run:
     def close(self) -> None:
         release_lock(self._held)
 
+    def __repr__(self) -> str:
+        done = self.info.get("steps_done", 0)
+        return f"<Run {self.path}: {self.info.get('status', 'unknown')}, {done} step{'' if done == 1 else 's'}>"
+
     def __enter__(self) -> Run:
         return self
 
@@ -171,8 +175,6 @@ def _refuse_run(path: Path) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 
 
 def read_info(path: str | Path) -> dict[str, Any]:

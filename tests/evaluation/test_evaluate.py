@@ -299,7 +299,7 @@ def test_a_comparison_is_written_as_latex_too(tiny):
 def test_a_library_call_gives_scores_and_writes_what_the_command_writes(tiny, one_thread):
     file = tiny.completions("mine", a=[RIGHT, WRONG], b=[RIGHT, RIGHT], c=["no code", WRONG])
     with chdir(tiny.folder):
-        scores = mc.evaluate(completions=file, suite=str(tiny.path), judge={"workers": 1})
+        scores = mc.evaluate(completions=file, suite=str(tiny.path), judge={"workers": 1}, **{"judge.reuse": False})
         assert scores.folder.as_posix() == "bench/mine/" + slug(str(tiny.path))
         assert evaluated("show", scores.folder).out.startswith(str(scores))
         assert (scores.accuracy, scores.problems, scores.by_difficulty) == (0.5, 3, {})
@@ -315,6 +315,8 @@ def test_a_library_call_gives_scores_and_writes_what_the_command_writes(tiny, on
             scores.at(limit=64)
         with pytest.raises(EvaluationError, match="name a model to ask"):
             mc.evaluate(suite=str(tiny.path))
+        with pytest.raises(TypeError, match="no option 'sampels'; did you mean 'samples'"):
+            mc.evaluate("nano", sampels=4)
 
 
 def test_a_model_is_evaluated_by_the_library_as_by_the_command(starter, whole, tmp_path, one_thread):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import microcoder as mc
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("library")
-    return mc.train("demo", **SMALL, **{"train.folder": str(folder), "train.steps": 1})
+    return mc.train("demo", "train.steps=1", **SMALL, **{"train.folder": folder, "grpo.temperature": np.float64(1.0)})
 
 
 def test_train_returns_the_run_with_metrics_rollouts_summary_and_checkpoint(run, capsys):
@@ -36,6 +37,12 @@ def test_train_returns_the_run_with_metrics_rollouts_summary_and_checkpoint(run,
     assert (run.summary["steps"], run.summary["after"]["step"]) == (1, 1)
     assert (run.checkpoint / "model.safetensors").is_file()
     assert capsys.readouterr().out == ""
+    assert repr(run) == f"<Run {run.path}: finished, 1 step>"
+
+
+def test_a_notebook_completes_the_names_of_the_library():
+    assert {"train", "evaluate", "calibrate", "build_dataset", "load_problems", "Judge", "__version__"} <= set(dir(mc))
+    assert all(hasattr(mc, name) for name in dir(mc))
 
 
 def test_rollouts_keep_the_prompt_that_the_model_saw_and_the_answers_of_evaluations_are_kept(run):
@@ -65,6 +72,8 @@ def test_a_run_goes_on_by_its_path_and_whoever_watches_is_told(run):
 def test_what_cannot_be_trained_is_refused_before_a_folder_is_made(tmp_path):
     with pytest.raises(ConfigError, match="did you mean 'demo'"):
         mc.train("dmo")
+    with pytest.raises(ConfigError, match=r"write train\.steps=4"):
+        mc.train("demo", steps=4)
     with pytest.raises(REFUSALS, match="set it to one of 1, 2, 4, 8"):
         mc.train("demo", **SMALL | {"train.folder": str(tmp_path / "runs"), "train.micro_batch_size": 3})
     assert not list(tmp_path.rglob("run.json"))
