@@ -53,7 +53,7 @@ class BadLine:
 
 
 def read_problems(path: str | Path) -> Iterator[Problem | BadLine]:
-    """Every problem of the file. Of problems with the same id the first counts; the others are bad lines."""
+    """Read every problem of a file. If an id occurs again, that record is a BadLine."""
     seen: dict[str, int] = {}
     for line, record in _records(path):
         if not seen and isinstance(record, dict) and "id" not in record:
@@ -98,12 +98,12 @@ def read_solutions(path: str | Path, problems: Container[str] | None = None) -> 
 
 
 def count_records(path: str | Path) -> int:
-    """How many records the file holds, good or bad, without building them: for a progress bar."""
+    """Count the records of a file, good or bad, without parsing them: for a progress bar."""
     return sum(1 for _ in _records(path, parse=False))
 
 
 def write_problems(path: str | Path, problems: Iterable[Problem]) -> int:
-    """Write them all and return how many; the file appears under its name only when it is complete."""
+    """Write problems to a file and return their number. The file appears only when it is complete."""
     path = Path(path)
     suffix = kind_of(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -132,7 +132,7 @@ def _build(make: Callable[[dict[str, Any]], Record], path: str | Path, line: int
 
 
 def kind_of(path: Path) -> str:
-    """Which of SUFFIXES a file's name ends in."""
+    """Return the suffix of a file's name, one of SUFFIXES."""
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if path.name.lower().endswith(suffix):
             return suffix
@@ -140,7 +140,7 @@ def kind_of(path: Path) -> str:
 
 
 def _records(path: str | Path, parse: bool = True) -> Iterator[tuple[int, Any]]:
-    """(line number, object or BadLine) of any of the formats; with parse=False only the numbers are of use."""
+    """Yield (line number, object or BadLine) from any format; with parse=False only the numbers are valid."""
     path = Path(path)
     if path.is_dir():
         inside = sorted(p.name for p in path.iterdir() if p.name.endswith(SUFFIXES))
@@ -257,7 +257,7 @@ def _write_parquet(path: Path, problems: Iterable[Problem]) -> int:
 
 
 class VerdictLog:
-    """Verdicts in a JSONL file that is only ever appended to, so that an interrupted judging can go on.
+    """Verdicts in a JSONL file that is only appended to, so that interrupted judging can continue.
 
     On opening, `done` holds the verdicts that are there (without their tests, which may be many), by id. A last line
     that was cut off in the middle is removed. A file with anything else in it is refused, never overwritten.
@@ -284,7 +284,7 @@ class VerdictLog:
             raise
 
     def append(self, verdict: Verdict) -> None:
-        """Write one line and flush it: what was judged survives the end of this process."""
+        """Write one verdict and flush it, so that it survives the end of this process."""
         self._file.write(json_line(verdict.to_dict()))
         self._file.flush()
 
@@ -333,7 +333,7 @@ class VerdictLog:
 
 
 def _is_cut_off(line: bytes) -> bool:
-    """Whether a last line without its end is the beginning of a verdict (and not somebody's one-line file)."""
+    """Whether a last line without a line end is the beginning of a verdict, not a user's one-line file."""
     start = b'{"id": '
     if not line.startswith(start):
         return start.startswith(line)

@@ -1,4 +1,4 @@
-"""Problem -> prompt: the one place that does it, for training, evaluation and data alike.
+"""Prompts for problems, used by training, evaluation and data.
 
 `microcoder`, the style of training and of any problem file, says what the judge will do with the answer: which function
 it calls, or that it feeds standard input; which classes its tests bring along; and that the code is taken from a fenced
@@ -42,14 +42,14 @@ _HUMANEVAL = (
 
 
 def prompt(problem: Problem) -> str:
-    """The user's message, in our own style."""
+    """Return the user's message for a problem, in the style `microcoder`."""
     contract, code = _contract(problem)
     asked = f"{contract}\n```python\n{code}\n```\n{ANSWER}" if code else f"{contract} {ANSWER}"
     return "\n\n".join([problem.statement.strip(), *_given(problem), asked])
 
 
 def messages(problem: Problem, style: str = "microcoder") -> list[Message]:
-    """The conversation that a model is asked to go on with, for its chat template."""
+    """Return the chat messages for a problem, for the model's chat template."""
     if style == "livecodebench":
         return [_message("system", _LCB_SYSTEM), _message("user", _livecodebench(problem))]
     if style == "humaneval":
@@ -82,7 +82,7 @@ def _mbpp(problem: Problem) -> str:
 
 
 def _given(problem: Problem) -> list[str]:
-    """The classes of the setup that the asserts construct and neither statement nor starter code shows."""
+    """Return the classes of the setup that the asserts construct and that neither statement nor starter code shows."""
     if problem.kind != "assert" or "class " not in problem.setup:
         return []
     try:
@@ -100,7 +100,7 @@ def _given(problem: Problem) -> list[str]:
 
 
 def _contract(problem: Problem) -> tuple[str, str]:
-    """(what to write, the code to show with it or nothing)."""
+    """Return (what the model has to write, the code to show with it or "")."""
     starter = problem.starter_code.strip()
     owner, _, name = problem.entry_point.rpartition(".")
     if problem.kind == "stdin":

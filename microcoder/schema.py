@@ -67,7 +67,7 @@ class Test:
 
 @dataclass(slots=True)
 class Compare:
-    """How a problem wants its outputs compared. Everything left alone means: the judge's policy decides."""
+    """How the outputs for a problem are compared; by default as the judge's policy says."""
 
     policy: Policy | None = None  # overrides the judge's policy for this problem
     tolerance: float | None = None  # absolute and relative, for floats (1e-6 where not given)
@@ -78,7 +78,7 @@ class Compare:
 
 
 class _Marked:
-    """Where a problem keeps its fingerprint, outside its fields."""
+    """A slot for a problem's fingerprint, which is not a field of the record."""
 
     __slots__ = ("_mark",)
     _mark: tuple[int, tuple[Any, ...], str]  # how many asserts there were, all that was digested, the digest
@@ -174,10 +174,10 @@ class Problem(_Marked):
                 raise SchemaError(f'{where}: a function problem needs "entry_point", such as "add" or "Solution.add"')
 
     def fingerprint(self) -> str:
-        """The digest of all that judging depends on: two problems with the same one are judged alike.
+        """Digest of all fields that judging depends on: problems with the same digest get the same verdicts.
 
-        It is remembered together with the very objects it was made of, which cannot change: as long as the problem
-        still holds all of them, it is the same problem, and the megabytes of its tests need not be read again.
+        It is cached together with the immutable objects it was made of. While the problem holds the same objects, the
+        cached digest is valid, and megabytes of tests need not be hashed again.
         """
         rules, own = self.compare, (self.id, self.kind, self.entry_point, self.starter_code, self.setup)
         parts = (
@@ -192,7 +192,7 @@ class Problem(_Marked):
         return digest
 
     def size(self) -> int:
-        """About how many bytes the tests take."""
+        """Approximate size of the tests in bytes."""
         return sum(len(t.input) + len(t.output) for t in self.tests) + sum(map(len, self.asserts))
 
     def to_dict(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class Solution:
 
 @dataclass(slots=True)
 class TestVerdict:
-    """What happened on one test."""
+    """The verdict on one test, with the time and memory used."""
 
     __test__ = False
 
@@ -251,7 +251,7 @@ class TestVerdict:
 
 @dataclass(slots=True)
 class Verdict:
-    """What the judge says of one solution."""
+    """The verdict on one solution, with those of its tests."""
 
     verdict: str
     problem_id: str = ""
@@ -309,12 +309,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A foreign value as Python writes it, cut in the middle where it is long: a message must not hold megabytes."""
+    """The repr of a value for an error message, shortened in the middle if it is long."""
     return _QUOTED.repr(value)
 
 
 def _digest(count: int, parts: tuple[Any, ...]) -> str:
-    """Of plain values, each with its kind and its length, so that no two lists of them are written alike."""
+    """Digest a list of plain values, each with its type and length, so that different lists differ."""
     found = hashlib.blake2b(b"%d %d " % (count, len(parts)), digest_size=32)
     for part in parts:
         if isinstance(part, str):
@@ -333,7 +333,7 @@ def _digest(count: int, parts: tuple[Any, ...]) -> str:
 
 
 def bands(problems: Iterable[Problem]) -> list[str]:
-    """The difficulty under which each problem is counted: its label; else a band of its score; "" without either.
+    """Difficulty band of each problem: its label, else a band of its score, else "".
 
     Where the scores without a label are a few whole numbers, each is a band ("3"); else bands are fifths of what the
     scores span, with round edges: "0.2-0.4" for scores from 0 to 1, "1000-2000" for ratings. Labels that are more than
@@ -349,7 +349,7 @@ def bands(problems: Iterable[Problem]) -> list[str]:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Bands from easy to hard: the usual labels, then numbers by size, then the rest by name."""
+    """Sort bands from easy to hard: the usual labels, then numbers by size, then the rest by name."""
 
     def place(name: str) -> tuple[int, float, str]:
         if name in LABELS:

@@ -1,4 +1,4 @@
-"""95% intervals of what is measured here: Wilson's for shares, the bootstrap for means."""
+"""95% confidence intervals: Wilson's for shares, the bootstrap for means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Z = 1.959963984540054  # of the normal distribution
 
 
 def wilson(count: int, of: int) -> tuple[float, float] | None:
-    """Of a share; of nothing there is none."""
+    """Wilson's interval of a share; None without observations."""
     if not of:
         return None
     share, weight = count / of, Z * Z / of

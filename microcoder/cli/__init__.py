@@ -46,7 +46,7 @@ OWN_EXTRA = {"data": "data", "serve": "serve", "view": "view"}  # of a command, 
 
 
 class Lazy(click.Group):
-    """A group that knows its commands by name and imports one when it is asked for."""
+    """A click group that imports a command when it is first used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -87,13 +87,13 @@ def cli(ctx: click.Context) -> None:
 
 
 class Refused(click.ClickException):
-    """What was asked for cannot be done as it was asked: the message says what to type instead."""
+    """A usage error; the message says what to type instead."""
 
     exit_code = 2
 
 
 def _show(error: click.ClickException) -> None:
-    """What click would print; it may name what stands in a file."""
+    """Print an error of click with control characters made visible: it may quote a file."""
     said = io.StringIO()
     error.show(said)
     click.echo(visible(said.getvalue()), err=True, nl=False)

@@ -65,7 +65,7 @@ def command(run: str, as_json: bool) -> None:
 
 
 def _state(info: dict[str, Any], metrics: list[dict[str, Any]]) -> Iterator[str]:
-    """How the run stands: the first and the last value; of a run that is long enough, means of a few steps."""
+    """Summarise a run in one line: first and last values, as means of a few steps if the run is long enough."""
     reason = f" ({info['reason']})" if info.get("reason") else ""
     yield f"{info.get('status', 'unknown')}{reason} after {_steps(metrics)} steps"
     tests = _values(metrics, "test_accuracy")

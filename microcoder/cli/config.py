@@ -28,7 +28,7 @@ def command(words: tuple[str, ...], comments: bool) -> None:
 
 
 def show(load: Callable[[str | None, tuple[str, ...]], Any], words: tuple[str, ...], comments: bool) -> None:
-    """The settings that `load` makes of a file and changes."""
+    """Print the settings that result from a file and changes, by `load`."""
     from ..config import SETTING, ConfigError, to_toml
 
     has_file = bool(words) and SETTING.fullmatch(words[0]) is None

@@ -32,7 +32,7 @@ def command() -> None:
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many problems of each source, in a folder apart.")
 @click.option("--ray", metavar="ADDRESS", default="", help="On a Ray cluster; auto: the one this machine belongs to.")
 def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None, ray: str) -> None:
-    """Make a data set as the file CONFIG says. Typed again, it goes on where it was stopped."""
+    """Make a training set as the file CONFIG says. Run the same command again to continue a stopped one."""
     from ..api import build_dataset
     from ..config import ConfigError
     from ..data.record import DataError
@@ -85,7 +85,7 @@ def config(words: tuple[str, ...], comments: bool) -> None:
 @click.option("--id", "ident", metavar="ID", help="One problem, wherever it went.")
 @click.option("-n", "count", type=click.IntRange(min=1), default=SHOWN, help=f"At most so many; {SHOWN} if not given.")
 def show(out: str, dropped: str | None, step: str | None, ident: str | None, count: int) -> None:
-    """Print problems that a run has kept or dropped, and why."""
+    """Print problems that `data run` has kept or dropped, and why."""
     from ..data.dataset import show as records
     from ..data.record import DataError
 
@@ -101,7 +101,7 @@ def show(out: str, dropped: str | None, step: str | None, ident: str | None, cou
 @click.argument("out", type=click.Path(exists=True, file_okay=False))
 @click.option("-o", "target", type=click.Path(), help="Where to; OUT/report.html if not given.")
 def report(out: str, target: str | None) -> None:
-    """Write the report of a run as a page."""
+    """Write the report of a `data run` as a page."""
     from ..data.report import page
 
     try:
@@ -114,7 +114,7 @@ def report(out: str, target: str | None) -> None:
 
 
 class StepLines:
-    """Progress as lines: one for each step as it ends, and one now and then on the way."""
+    """Print progress: a line for each step as it ends, and some in between."""
 
     EVERY_S = 10.0
 

@@ -21,7 +21,7 @@ FORMATS = ("text", "markdown", "latex", "json")
 
 
 class EvalGroup(click.Group):
-    """`eval MODEL ...` runs one; the other commands are named."""
+    """The group `eval`: `eval MODEL ...` runs an evaluation; sub-commands have names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args if args and args[0] in self.commands else ["run", *args])
@@ -46,7 +46,7 @@ class EvalRun(click.Command):
 
 
 def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which problems: the same for every command that asks a model."""
+    """Add the options that select a suite and its problems."""
     options = [
         click.option("--suite", required=True, shell_complete=complete_suite,
                      help="livecodebench, humaneval, mbpp, starter, or a problem file."),
@@ -67,7 +67,7 @@ def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn errors that say what to type into refusals."""
+    """Turn errors of the package into usage errors."""
     from ..config import ConfigError
     from ..evaluation.suite import EvaluationError
     from ..judge import JudgeError
@@ -243,7 +243,7 @@ def stopped() -> int:
 
 
 class VerdictProgress:
-    """Progress on the terminal: how many verdicts there are, and when all will be."""
+    """Show progress on the terminal: verdicts so far, and time left."""
 
     def __init__(self, total: int) -> None:
         from .progress import Progress

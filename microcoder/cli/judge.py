@@ -177,7 +177,7 @@ def _pairs(
     tally: Tally,
     progress: Progress,
 ) -> Iterator[tuple[Problem, Solution]]:
-    """What is still to be judged; what is not is counted here, where it is passed over."""
+    """Yield the solutions that are still to be judged; count those that are skipped."""
     from ..files import read_solutions
 
     for solution in itertools.islice(read_solutions(path, problems), limit):
@@ -218,7 +218,7 @@ class Key:
 
 
 class BadLines:
-    """Prints the first few bad lines, so that a file full of them does not scroll everything else away."""
+    """Print the first few bad lines, and count the others."""
 
     def __init__(self) -> None:
         self.count = 0

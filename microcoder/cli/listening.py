@@ -12,7 +12,7 @@ from . import Refused
 
 
 def check_tokens(tokens: Iterable[str], variable: str | None = None) -> None:
-    """An empty token is none at all: whoever gives one by mistake must not open the door to everybody."""
+    """Refuse an empty token, which would let everybody in."""
     empty = "--token is empty" if not all(token.strip() for token in tokens) else ""
     if variable and not tokens and variable in os.environ and not os.environ[variable].strip():
         empty = f"{variable} is empty"
@@ -21,7 +21,7 @@ def check_tokens(tokens: Iterable[str], variable: str | None = None) -> None:
 
 
 def listen(host: str, port: int) -> tuple[socket.socket, str]:
-    """A socket that listens, and the address to give to others."""
+    """Open a listening socket; return it and the address to tell clients."""
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

@@ -63,7 +63,7 @@ class Live:
             self._print(f"  why: {advice.reason}\n  try: {advice.remedy}")
 
     def render(self) -> RenderableType:
-        """The panel: title, bar, values, curves, warnings. All but the warnings is cut to the terminal's width."""
+        """Draw the panel: title, bar, values, curves, warnings. Only warnings may exceed the terminal's width."""
         metrics = self.metrics
         last = metrics[-1] if metrics else {"step": 0}
         bar = Table.grid(padding=(0, 2), expand=True)
@@ -111,7 +111,7 @@ class Live:
 
 
 def values(metrics: dict[str, Any]) -> str:
-    """The values of one step as a line; a dash where one was not recorded."""
+    """Format the values of one step as a line, with a dash for those not recorded."""
     parts = [label + _number(metrics.get(name), form) + unit for label, name, form, unit in VALUES]
     tested = f"  test {metrics['test_accuracy']:.3f}" if _known(metrics.get("test_accuracy")) else ""
     return "".join(parts) + tested
@@ -126,7 +126,7 @@ def sparkline(numbers: Sequence[float | None]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """45s, 3m10s, 2h05m."""
+    """Format seconds as 45s, 3m10s, 2h05m."""
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
@@ -134,7 +134,7 @@ def duration(seconds: float) -> str:
 
 
 def _can_draw(console: Console) -> bool:
-    """Whether it is a terminal that can move its cursor and has the characters for it."""
+    """Whether the output is a terminal that can draw the panel."""
     # isatty itself is asked: where FORCE_COLOR is set, rich takes a pipe for a terminal
     return console.file.isatty() and not console.is_dumb_terminal and not console.options.ascii_only
 

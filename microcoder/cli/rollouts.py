@@ -47,7 +47,7 @@ def command(
     as_list: bool,
     as_json: bool,
 ) -> None:
-    """Print answers that the run directory RUN holds, each with its verdict, reward and the judge's message."""
+    """Print completions of the run RUN, each with its verdict, reward and the judge's message."""
     from ..runs import RunError, index, read_info, read_prompts, read_rollouts, read_statements, select, steps
 
     if worst and best:
@@ -98,7 +98,7 @@ def _print_list(entries: list[dict[str, Any]]) -> None:
 
 
 def _print_rollouts(rollouts: list[dict[str, Any]], asked: dict[str, str]) -> None:
-    """Each after its prompt (or statement), which is not repeated for the next one of the same problem."""
+    """Print each completion after its prompt (or statement), which is printed once for a problem."""
     from .terminal import Terminal
 
     console = Terminal()

@@ -55,7 +55,7 @@ def command(
     max_output_mb: int,
     max_tests: int,
 ) -> int:
-    """Judge programs for others, over HTTP, until Ctrl-C or SIGTERM: what was taken is finished first.
+    """Serve the judge over HTTP, until Ctrl-C or SIGTERM. Accepted programs are judged before it ends.
 
     A training run elsewhere uses it with judge.on=http://HOST:8422. It also answers POST /run_code and /submit as
     SandboxFusion does. The routes are described at /openapi.json.

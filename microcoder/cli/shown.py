@@ -15,7 +15,7 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 
 
 def visible(text: str) -> str:
-    """Such characters as escapes, in a form that JSON has too where JSON leaves them as they are."""
+    """Replace control characters by escapes that are valid in JSON too."""
     return STEERING.sub(lambda match: f"\\x{ord(match[0]):02x}" if match[0] < " " else f"\\u{ord(match[0]):04x}", text)
 
 

@@ -45,7 +45,7 @@ def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int
 
 
 def _table(decided: Decided) -> str:
-    """How many claims of each study have which verdict."""
+    """Return a table of verdicts: how many claims of each study have which."""
     from ..layout import Table, aligned
     from ..study.decisions import VERDICTS
 

@@ -18,7 +18,7 @@ SLOWEST = 3
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over the verdicts of this run and those an earlier run left in the output."""
+    """Count verdicts: those of this run, and those that an earlier run left in the output."""
 
     judged: int = 0
     resumed: int = 0
@@ -62,7 +62,7 @@ class Tally:
 
 
 def render(summary: dict[str, Any]) -> RenderableType:
-    """The summary as a rich table: the verdicts on top, how it went below."""
+    """Return the summary as a rich table: verdicts first, then speed and settings."""
     from rich import box
     from rich.console import Group
     from rich.table import Table

@@ -111,7 +111,7 @@ def _ending(summary: dict[str, Any], folder: Path) -> int:
 
 
 def before_and_after(summary: dict[str, Any]) -> Table | str:
-    """The summary of a run as a table."""
+    """Return the summary of a run as a table: before and after."""
     from rich.table import Table
 
     before, after = summary["before"], summary["after"]

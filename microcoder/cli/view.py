@@ -25,7 +25,7 @@ from .shown import echo
 def command(
     path: Path, host: str, port: int, token: str | None, opens: bool, target: Path | None, export_mb: float
 ) -> None:
-    """Look at runs: curves while they go on, what the model wrote, comparisons, bench results and studies.
+    """Show runs in the browser: live curves, completions, comparisons, evaluations and studies.
 
     PATH is a run, or a folder of them; runs where not given. Nothing is written to it.
     """

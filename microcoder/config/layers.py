@@ -30,12 +30,12 @@ class ConfigError(ValueError):
 
 
 def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Config:
-    """The defaults, then the file, then each `section.key=value`."""
+    """Load settings: the defaults, then the file, then each `section.key=value`."""
     return load_as(Config, path, overrides, _with_preset({"grpo": {"preset": Config().grpo.preset}}))
 
 
 def configuration(words: Sequence[str]) -> tuple[Config, Path]:
-    """`[CONFIG] [section.key=value ...]` -> the configuration, and the folder of its run.
+    """Load `[CONFIG] [section.key=value ...]`; return the configuration and the folder of its run.
 
     CONFIG is a file, a run, or a configuration of the package by its name.
     """
@@ -50,7 +50,7 @@ def configuration(words: Sequence[str]) -> tuple[Config, Path]:
 
 
 def find(word: str) -> Path:
-    """Return the file that CONFIG means: a file, the settings of a run, or a configuration of the package."""
+    """Find the file of CONFIG: a path, a run directory, or the name of a configuration of the package."""
     path, names = Path(word), shipped()
     if (path / "config.toml").exists():
         return path / "config.toml"
@@ -72,7 +72,7 @@ def load_as(
     overrides: Sequence[str] = (),
     defaults: dict[str, Any] | None = None,
 ) -> Settings:
-    """The same for settings of another kind."""
+    """Load settings of another model than Config, in the same layers."""
     data: dict[str, Any] = defaults or {}
     origin: dict[tuple[str, ...], str] = {}  # where each value came from, for the messages
     if path is not None:
@@ -136,7 +136,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_keys(model: type[BaseModel], data: Any, above: tuple[str, ...], source: str) -> list[tuple[str, ...]]:
-    """The path of every value in `data`; an unknown key is refused with the nearest known one."""
+    """Yield the path of every value in `data`; refuse an unknown key, with the nearest known one."""
     here, found = ".".join(above), []
     if not isinstance(data, dict):
         raise ConfigError(f"{source}: {here} is a section, not a value; its keys are {', '.join(model.model_fields)}")
@@ -157,7 +157,7 @@ def _check_keys(model: type[BaseModel], data: Any, above: tuple[str, ...], sourc
 
 
 def _short(model: type[BaseModel], key: str, value: Any) -> bool:
-    """Whether it is short for a section's `on`: judge = "http://...", in a file or on the command line."""
+    """Whether a value is short for a section's `on`: judge = "http://...", in a file or on the command line."""
     return isinstance(value, str) and key in model.model_fields and "on" in fields_of(model.model_fields[key])
 
 
@@ -192,10 +192,10 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def shipped() -> dict[str, Path]:
-    """Every configuration by name."""
+    """Return every configuration of the package by name."""
     return {path.stem: path for path in sorted(RECIPES.glob("*.toml"))}
 
 
 def about(path: Path) -> str:
-    """What a configuration is for: its first line, a comment."""
+    """Return what a configuration is for: the comment in its first line."""
     return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ").rstrip()

@@ -77,14 +77,14 @@ class JudgeConfig(Section):
     )
 
     def options(self) -> dict[str, Any]:
-        """The arguments for `open_judge`; `auto` is a number where it is known here, and None elsewhere."""
+        """Return the arguments for `open_judge`; `auto` becomes a number where it is known, else None."""
         workers = self.workers if self.workers != "auto" else usable_cores() if self.on == "here" else None
         queue = self.queue if self.queue != "auto" else 4 * workers if workers else None
         return {**self.model_dump(), "workers": workers, "queue": queue}
 
 
 def usable_cores() -> int:
-    """Cores this process may run on, which in a container or under taskset are fewer than the machine has."""
+    """Number of cores that this process may use; fewer than the machine's in a container or under taskset."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -285,7 +285,7 @@ class RunConfig(Section):
 
 
 class ClusterConfig(Section):
-    """For run.engine = verl."""
+    """Settings of the Ray cluster, for run.engine = verl."""
 
     nodes: int = Field(default=1, ge=1, description="Machines that train, with verl.")
     gpus_per_node: int = Field(
@@ -302,7 +302,7 @@ class ClusterConfig(Section):
 
     @property
     def processes(self) -> int:
-        """That train: one for each GPU, or for each machine without any."""
+        """Number of training processes: one for each GPU, or for each machine without GPUs."""
         return self.nodes * max(1, self.gpus_per_node)
 
 

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 
 def to_toml(config: BaseModel, comments: bool = True) -> str:
-    """The whole configuration as a file that `load` accepts back, with the descriptions as comments."""
+    """Write the configuration as TOML that `load` reads, with the descriptions as comments."""
     lines: list[str] = []
     for name, field in type(config).model_fields.items():
         section = getattr(config, name)
@@ -47,7 +47,7 @@ def _key(key: str) -> str:
 
 
 def expected(annotation: Any, metadata: Sequence[Any] = ()) -> str:
-    """What a field takes, in words: `a whole number of at least 1, or "auto"`."""
+    """Describe the values that a field takes: `a whole number of at least 1, or "auto"`."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return expected(args[0], args[1:])
@@ -76,7 +76,7 @@ def _bounds(metadata: Sequence[Any]) -> Iterator[str]:
 
 
 def fields_of(field: FieldInfo) -> dict[str, FieldInfo]:
-    """The fields of the section that `field` holds; none where it holds a plain value."""
+    """Return the fields of a section; none if `field` is a plain value."""
     kind = field.annotation
     return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
 

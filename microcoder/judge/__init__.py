@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when asked for: a zygote imports this package too, and needs none of the pool."""
+    """Import names on first use: a zygote imports this package too, and does not need the pool."""
     if name in __all__:
         from . import pool
 

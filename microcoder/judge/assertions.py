@@ -1,4 +1,4 @@
-"""One assertion at a time: which part of it is asked of the candidate, and what is made of the answer outside."""
+"""Split one assertion: what the candidate's process evaluates, and what is compared outside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWERS = "_answers"
 
 @dataclass(slots=True)
 class Probe:
-    """One question to the candidate and what is expected.
+    """An expression for the candidate's process to evaluate, and what is expected of its value.
 
     `before` and `ask` run in the candidate's process, with the values in `given`. `expected` is an expression of the
     problem's, and `fact` what is known of it, where it is no literal. op: one of Python's comparison operators,
@@ -53,7 +53,7 @@ class Assertions(Statements):
     entry = alias = ""
 
     def assertion(self, test: ast.expr) -> list[Probe]:
-        """The questions that `assert test` comes to."""
+        """Return the probes that `assert test` is split into."""
         if any(isinstance(node, ast.NamedExpr) for node in parts(test)):
             test = _Walrus(self).visit(copied(test))
         return self.convert(test, test)
@@ -81,7 +81,7 @@ class Assertions(Statements):
         return self.rest(test, whole)
 
     def parts(self, node: ast.expr) -> list[ast.expr] | None:
-        """What `all` is asked of, one by one."""
+        """Return the elements that `all(...)` is called with, one by one."""
         if isinstance(node, ast.List | ast.Tuple) and not any(isinstance(e, ast.Starred) for e in node.elts):
             return node.elts
         if isinstance(node, ast.ListComp | ast.GeneratorExp) and not self.clean(node):
@@ -184,7 +184,7 @@ class Assertions(Statements):
         return ast.Tuple(calls.found, ast.Load()), made
 
     def written_out(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> list[ast.expr]:
-        """The elements of a comprehension over what is ours."""
+        """Return the elements of a comprehension over values of the tests."""
         own = set().union(*(bound(loop.target) for loop in node.generators))
         for loop in node.generators:
             if any(loaded(part) - own - self.ours for part in (loop.iter, *loop.ifs)) or loop.is_async:
@@ -199,7 +199,7 @@ class Assertions(Statements):
         return out
 
     def rounds_of(self, loop: ast.expr) -> list[ast.expr]:
-        """What a loop goes through, as expressions of ours."""
+        """Return the items that a loop goes through, as expressions of the tests."""
         if self.side(loop) == THEIRS:
             raise NotSeparable
         values = self.new_name("loop")
@@ -280,7 +280,7 @@ def _holds(line: Line, names: set[str], said: set[object]) -> bool:
 
 
 class _Questions(ast.NodeTransformer):
-    """Puts ANSWERS[n] in the place of everything that must be asked of the candidate."""
+    """Replace every expression that the candidate's process must evaluate by ANSWERS[n]."""
 
     def __init__(self, assertions: Assertions) -> None:
         self.all = assertions

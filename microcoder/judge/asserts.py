@@ -59,7 +59,7 @@ def _read(
 
 
 class Reader(Assertions):
-    """Reads statements in order, keeping apart what depends on the candidate."""
+    """Read statements in order, and separate those that depend on the candidate."""
 
     def __init__(
         self, entry: str, start: list[ast.stmt], ours: set[str], evaluate: Evaluate | None, facts: dict[str, Fact]
@@ -244,7 +244,7 @@ class Reader(Assertions):
 
 
 class _Message(ast.NodeTransformer):
-    """str(error) is what was asked for it."""
+    """Replace `str(error)` by the message that the candidate's process was asked for."""
 
     def __init__(self, error: str, message: ast.expr) -> None:
         self.error, self.message = error, message
@@ -267,7 +267,7 @@ def _first_called(trees: list[ast.Module]) -> str:
 
 
 def _named_by_check(trees: list[ast.Module]) -> str:
-    """The function that the tests call `check` with."""
+    """Return the function that the tests pass to `check`."""
     for statement in (s for tree in trees for s in tree.body):
         match statement:
             case ast.Expr(ast.Call(ast.Name("check"), [value], [])):

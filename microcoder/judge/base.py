@@ -1,4 +1,4 @@
-"""Judging: what every judge offers, wherever its workers are. A judge supplies `submit`, `drop` and `close`."""
+"""The interface of every judge, local or remote. A judge supplies `submit`, `drop` and `close`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JudgeError(Exception):
 
 
 class Judging(ABC):
-    """Runs programs against problems' tests and says what happened."""
+    """Base class of judges: run programs against the tests of problems and return verdicts."""
 
     workers: int  # candidates judged at a time
     sandbox: str  # the walls around them: "full", "landlock" or "rlimits"
@@ -26,15 +26,15 @@ class Judging(ABC):
     def submit(
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Future[Verdict]:
-        """Queue one; blocks while the queue is full. The future never raises for what a program does."""
+        """Queue one program and return a future of its verdict. Block while the queue is full."""
 
     @abstractmethod
     def drop(self, future: Future[Verdict]) -> None:
-        """Nobody waits for this verdict any more: what is queued never runs, what runs is killed. Does not block."""
+        """Cancel one: a queued program never runs, a running one is killed. Does not block."""
 
     @abstractmethod
     def close(self, cancel: bool = False) -> None:
-        """Finish what is queued (or drop it, with `cancel`) and end every worker. Nothing is left behind."""
+        """Finish what is queued (or drop it, with `cancel`) and end every worker process."""
 
     def check(self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None) -> Verdict:
         """Judge one completion (the code in its last fenced block), one program (`code=`) or one Solution."""
@@ -49,11 +49,11 @@ class Judging(ABC):
         return await asyncio.wrap_future(future)
 
     def map(self, pairs: Iterable[tuple[Problem, Solution]]) -> Iterator[tuple[Solution, Verdict]]:
-        """Judge a stream. Results come as they are ready; the input is read no faster than it is judged.
+        """Judge many programs; yield each verdict as it is ready. Input is read no faster than it is judged.
 
         Args:
-            pairs: Of a problem and a `Solution(problem.id, code=...)`, or `Solution(problem.id, completion=...)` for
-                what a model wrote, of which the last fenced block counts.
+            pairs: A problem and a `Solution(problem.id, code=...)`, or `Solution(problem.id, completion=...)` for
+                what a model wrote, whose last fenced block is the program.
 
         Yields:
             The solution and its verdict.
@@ -87,13 +87,13 @@ class Judging(ABC):
 
 
 def failed(solution: Solution, reason: str, sandbox: str = "") -> Verdict:
-    """What a judge says where it is itself at fault. It is never a reward."""
+    """Return an `internal_error` verdict: the judge is at fault, and there is no reward."""
     message = f"the judge failed on this candidate: {reason}"
     return Verdict("internal_error", solution.problem_id, solution.id, message=message, sandbox=sandbox)
 
 
 def solution_of(problem: Problem, completion: str | Solution | None, code: str | None) -> Solution:
-    """What `submit` was given, as one record."""
+    """Return the arguments of `submit` as a Solution."""
     if isinstance(completion, Solution):
         return completion
     if (completion is None) == (code is None):

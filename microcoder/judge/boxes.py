@@ -1,4 +1,4 @@
-"""The trusted end of a box: start zygotes, open a box for a candidate, run a test in it, be sure that it is gone."""
+"""The trusted side of sandboxes: start zygotes, open a box for a candidate, run tests in it, end it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BoxError(Exception):
 
 
 class Unfit(BoxError):
-    """Packages that start threads when they are imported: no zygote can keep them for its boxes."""
+    """Packages start threads on import, so a zygote cannot load them for its boxes."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"{', '.join(names)} cannot be loaded ahead of time: importing it starts threads")
@@ -48,12 +48,12 @@ class Broken(BoxError):
 
 
 class Abandoned(BaseException):
-    """The process that asked is gone: drop everything."""
+    """The process that asked for the verdict has ended: drop everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A compiler, and what of the machine it needs."""
+    """A compiler, and the files of the machine that it needs."""
 
     steps: tuple[tuple[str, ...], ...] = ()  # its commands, one after the other
     programs: tuple[str, ...] = ()  # those of the commands, and the loader that starts them
@@ -121,7 +121,7 @@ class Zygote:
             raise BoxError(f"the {layer} sandbox did not start: {answer['error']}")
 
     def beat(self) -> None:
-        """Tell the one who waits for a verdict that there is somebody at work."""
+        """Send a sign of life to the process that waits for the verdict."""
         if self.watch is not None:
             self.watch.sendall(BEAT)
 
@@ -202,14 +202,14 @@ class Box:
         self.compile_error = answer.get("compile_error", "")
 
     def _cpu(self) -> float:
-        """CPU seconds of process 1: what compiling took."""
+        """Return the CPU seconds of process 1: the time that compiling took."""
         try:
             return time.clock_gettime((~self.pid << 3) | 2)
         except OSError:  # it is gone, or this is not Linux
             return 0.0
 
     def run(self, data: bytes, reuse: bool = False) -> Outcome:
-        """One test: `data` in, how it ended out. Broken if the box itself failed."""
+        """Run one test with the input `data`; return how it ended. Raise Broken if the box itself failed."""
         if reuse:  # the process that runs the tests has these already
             fds = self.fds
             for fd in fds[1:]:
@@ -252,7 +252,7 @@ class Box:
     unclean = False  # a test left something behind that could not be removed: open a new box for the next
 
     def _readable(self, seconds: float) -> bool:
-        """Whether the box answers in time; meanwhile the one who asked is watched."""
+        """Wait for the box to answer in time; meanwhile watch whether the process that asked still lives."""
         poll = select.poll()
         poll.register(self.sock, select.POLLIN)
         if self.zygote.watch is not None:
@@ -320,7 +320,7 @@ def _before_exec() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of the judge's environment, save what the loader needs to start the interpreter at all."""
+    """Return the environment of a zygote: only what the loader needs to start the interpreter."""
     # Sets iterate alike in every worker, so verdicts repeat; symbols are bound now, not in every fork.
     # One heap for all threads: each further one would reserve 64 MB of the address space.
     fixed = {"PYTHONHASHSEED": "0", "LD_BIND_NOW": "1", "MALLOC_ARENA_MAX": "1"}

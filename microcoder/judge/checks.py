@@ -1,4 +1,4 @@
-"""A problem's tests as checks: what goes into the candidate's process, and what is made of what comes out."""
+"""The tests of a problem as checks: the input for the candidate's process, and the comparison of its output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .sandbox import values
 
 
 class Helpers(Protocol):
-    """What the problem's own code is asked, in boxes that the candidate never meets."""
+    """Evaluate the problem's own code in boxes apart from the candidate's."""
 
     def evaluate(self, statements: str, expression: str, **given: Any) -> Any: ...
 
@@ -41,7 +41,7 @@ MAX_EXPECTED_DIGITS = 200_000  # of an integer in a problem: reading it is quadr
 
 
 def checks(problem: Problem, policy: str, helpers: Helpers) -> list[Check]:
-    """All the tests of a problem. SchemaError if one of them cannot be understood."""
+    """Return the checks of all tests of a problem. Raise SchemaError for a test that cannot be read."""
     rules = problem.compare
     if problem.setup:
         helpers.evaluate("", "None")  # once without the candidate: beside it, a fault of setup would look like its own
@@ -74,7 +74,7 @@ def _stdin(test: Test, policy: str, rules: Compare) -> Check:
 
 
 def _functions(problem: Problem, policy: str) -> list[Check]:
-    """The tests of a function. The problem decides whether the answer is what it returns, or the changed argument."""
+    """Return the checks of a function problem, whose answer is the returned value or the changed argument."""
     read = [(*_literal(test.input, problem), _literal(test.output, problem)[0]) for test in problem.tests]
     returns = _returns_nothing(problem)
     if returns is None and all(expected is not None for _, _, expected in read):
@@ -126,7 +126,7 @@ def _function(
 
 
 def natural(value: Any) -> Any:
-    """The value as JSON's types have it: decimals and fractions are numbers, a deque is a tuple."""
+    """Convert a value to JSON's types: decimals and fractions to numbers, a deque to a tuple."""
     kind = type(value)
     if kind in values.SCALARS or kind is int:
         return value
@@ -197,7 +197,7 @@ def _number(text: str, probe: Probe, helpers: Helpers) -> Any:
 
 
 def _judged(probe: Probe, got: Any, expected: Any, tolerance: dict[str, Any], policy: str, rules: Compare) -> Match:
-    """An assertion other than `rest`, on plain values."""
+    """Decide an assertion on plain values."""
     if probe.op == "pair":
         if not (isinstance(got, tuple) and len(got) == 2):
             return Match("", f"not a pair: {show(got)}")
@@ -218,7 +218,7 @@ def _judged(probe: Probe, got: Any, expected: Any, tolerance: dict[str, Any], po
 
 
 def _opaque(value: Any, *kinds: type) -> bool:
-    """Whether a value, or something in it, is known by its name alone."""
+    """Whether a value, or a part of it, is opaque: known by its name only."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -233,7 +233,7 @@ def _opaque(value: Any, *kinds: type) -> bool:
 
 
 def _inside(probe: Probe, statements: str) -> Check:
-    """An assertion that runs in the candidate's process: what that process says is all there is."""
+    """Decide an assertion that ran in the candidate's process, by what that process reports."""
 
     def judge(output: bytes, _: Helpers) -> Match:
         passed = values.answer(output)["r"] is True
@@ -279,7 +279,7 @@ def _items(container: Any, item: Any) -> Any:
 
 @contextmanager
 def _many_digits() -> Iterator[None]:
-    """What a problem expects may be a long number; what a program answers may not (values.answer)."""
+    """Allow long integers in expected values; a program's answer is limited (values.answer)."""
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(MAX_EXPECTED_DIGITS)
     try:

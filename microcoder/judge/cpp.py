@@ -1,4 +1,4 @@
-"""C++: g++ on this machine, what of it a box must see, and a program through it.
+"""Compile C++ with the machine's g++, inside the sandbox.
 
 A program is compiled once, in a box of its own that can execute the compiler's steps and nothing else; what comes out
 is a static binary, which runs in a box like that of a Python program. <bits/stdc++.h> is precompiled once for all of a
@@ -36,7 +36,7 @@ class NoCompiler(Exception):
 
 @functools.cache
 def toolchain(layer: str = "full") -> Toolchain:
-    """The g++ of this machine. It is asked what it would do; the precompiled header is made if need be."""
+    """Return the g++ of this machine as a Toolchain, with the precompiled header."""
     if sys.platform != "linux":
         raise NoCompiler(f"C++ is judged on Linux only, not on {sys.platform}")
     compiler = shutil.which("g++", path=os.environ.get("PATH", os.defpath))
@@ -64,7 +64,7 @@ def toolchain(layer: str = "full") -> Toolchain:
 
 
 def _step(compiler: str, *arguments: str) -> tuple[str, ...]:
-    """The one program that g++ would start for this, and its arguments. g++ itself never runs in the sandbox."""
+    """Return the program that g++ would start for a step, with its arguments. g++ itself never runs boxed."""
     with tempfile.TemporaryDirectory() as folder:  # it looks whether its input is there
         for name in (SOURCE, "solution.s", "solution.o"):
             open(os.path.join(folder, name), "w").close()
@@ -81,7 +81,7 @@ def _step(compiler: str, *arguments: str) -> tuple[str, ...]:
 
 
 def header(compiler: str) -> str:
-    """The folder of the precompiled header, made by whoever comes first; "" where there can be none."""
+    """Return the folder of the precompiled header, made on first use; "" if it cannot be made."""
     cache = os.path.expanduser(os.environ.get("MICROCODER_CACHE") or "~/.cache/microcoder")
     try:
         version = [line for line in _said(compiler, "-v").splitlines() if not line.startswith("COLLECT_GCC=")]
@@ -122,7 +122,7 @@ def _said(*command: str, cwd: str = "/") -> str:
 
 
 def compiled(zygote: Zygote, source: str) -> tuple[bytes, str]:
-    """(binary, what is wrong with the program): one of the two is empty. `zygote` has the toolchain."""
+    """Compile a program; return (binary, error message), one of which is empty."""
     steps = json.dumps(toolchain(zygote.layer).steps).encode()
     with Box(zygote, steps, "compile", COMPILING, errors=True) as box:
         outcome = box.run(source.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""One candidate from program to verdict: open a box, run the tests, compare, say what happened."""
+"""Judge one candidate: open a box, run the tests, compare, return the verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected value
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a worker needs to know. The pool documents them (`Judge`)."""
+    """The settings of a worker; `Judge` documents them."""
 
     policy: str = "robust"
     stop_at_first_failure: bool = True
@@ -51,7 +51,7 @@ class Examiner:
         self.plans: dict[tuple[int, str, str], tuple[Problem, list[Check], list[Check]]] = {}
 
     def forget(self) -> None:
-        """Drop what was kept for further solutions of the same problems."""
+        """Clear the cache of expected values."""
         self.values, self.plans = {}, {}
 
     def zygote(self, name: str) -> Zygote:
@@ -80,7 +80,7 @@ class Examiner:
         self.zygotes = {}
 
     def beat(self) -> None:
-        """A sign of life to the pool, once a second at most."""
+        """Send a sign of life to the pool, at most once a second."""
         if (now := time.monotonic()) - self.last_beat > 1 and self.watch is not None:
             self.last_beat = now
             self.watch.sendall(BEAT)
@@ -241,7 +241,7 @@ class Examiner:
 
 
 def _judged(check: Check, outcome: Outcome, helpers: Helpers) -> tuple[str, str, Match]:
-    """What a test that came to its end is worth: (verdict, message, match). What a program leaves is never a fault."""
+    """Return (verdict, message, match) of a test that ended. Nothing a program does makes this an internal error."""
     try:
         match = check.judge(outcome.output, helpers)
     except values.TooMuch as error:
@@ -257,7 +257,7 @@ def _judged(check: Check, outcome: Outcome, helpers: Helpers) -> tuple[str, str,
 
 
 def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
-    """What went wrong before any comparison: (verdict, message), or ("", "") if nothing did."""
+    """Return (verdict, message) of a failure before any comparison, or ("", "")."""
     seconds = f"{outcome.cpu_s:.2f} s of CPU, {outcome.wall_s:.2f} s in all, limit {limits.time_s:g} s"
     if outcome.output_full:
         return "output_limit", f"over {limits.output_bytes >> 20} MB of output"

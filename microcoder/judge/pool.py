@@ -1,4 +1,4 @@
-"""Judge: many workers, one queue. Thread-safe, and friendly to asyncio."""
+"""Judge: a pool of worker processes with one queue. Thread-safe; usable from asyncio."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _Item = tuple["Future[Any]", Candidate | Program]  # what is asked, and where th
 
 
 class GivenUp(Exception):
-    """A candidate that is not tried again; the message says why."""
+    """A candidate failed for good and is not tried again; the message says why."""
 
 
 class TooMuchWork(GivenUp):
-    """What a candidate gave takes the judge too long to look at."""
+    """The result of a candidate takes the judge too long to read."""
 
 
 class Judge(Judging):
-    """Runs programs against problems' tests in a sandbox and says what happened.
+    """Run programs against the tests of problems, in a sandbox on this machine, and return verdicts.
 
     Args:
         workers: Programs judged at a time; None for one per usable core.
@@ -120,7 +120,7 @@ class Judge(Judging):
         code: str | None = None,
         settings: Settings | None = None,
     ) -> Future[Verdict]:
-        """As everywhere; `settings` hold for this candidate alone, but for the sandbox, which is the judge's."""
+        """Queue one program (see Judging.submit). `settings` are for this candidate only; the sandbox cannot differ."""
         return self._queue(Candidate(problem, solution_of(problem, completion, code), settings))
 
     def run(self, code: str, language: str = "python", stdin: str = "", limits: Limits | None = None) -> Future[Ran]:
@@ -178,7 +178,7 @@ class Judge(Judging):
                 item[0].cancel()
 
     def _serve(self, layer: Future[str] | None) -> None:
-        """One thread per worker process: hand it a candidate, wait, hand on the verdict."""
+        """Serve one worker process in a thread: send it a candidate, wait, pass on the verdict."""
         try:
             worker: _Worker | None = _Worker(self._settings)
         except BoxError as error:
@@ -285,7 +285,7 @@ class _Worker:
         self.poll.register(self.sock, select.POLLIN)
 
     def ask(self, work: Candidate | Program) -> Verdict | Ran:
-        """The answer; TooMuchWork if the worker itself, not the candidate, uses CPU without end."""
+        """Return the worker's answer. Raise TooMuchWork if the worker, not the candidate, uses too much CPU time."""
         send(self.sock, work if isinstance(work, Program) else self.request(*work))
         answer: Verdict | Ran | None = None
         while answer is None:
@@ -322,7 +322,7 @@ class _Worker:
             return 0.0
 
     def abandon(self) -> None:
-        """Whoever waits for this worker's answer gets none."""
+        """Make whoever waits for this worker's answer stop waiting."""
         self.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:

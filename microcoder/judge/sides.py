@@ -1,4 +1,4 @@
-"""Whose a value is, and what may be asked of the candidate's process without telling it what is expected.
+"""Decide which values belong to the tests, and what the candidate's process may evaluate without seeing answers.
 
 A name is *ours* while it holds what the candidate cannot know or change, *shared* when a value of ours was handed to
 the candidate (which may have changed its copy), and *theirs* when it comes from the candidate.
@@ -125,7 +125,7 @@ class Sides:
         return isinstance(node, _COMPOUND) and all(self._input(part, own) for part in parts)
 
     def clean_statement(self, statement: ast.stmt, own: Own | None = None) -> bool:
-        """The same of a statement: nothing in it tells what is expected."""
+        """Whether a statement holds nothing that tells what is expected."""
         own = own or {}
         match statement:
             case ast.Assign(_, value) | ast.AugAssign(_, _, value) | ast.AnnAssign(_, _, ast.expr() as value):
@@ -157,7 +157,7 @@ class Sides:
 
 
 def _tells_nothing(node: ast.expr) -> bool:
-    """Of a key to sort by: nothing in it can be an answer."""
+    """Whether a sort key cannot hold an answer."""
     parts = list(ast.walk(node))
     constants = [part.value for part in parts if isinstance(part, ast.Constant)]
     return not any(isinstance(part, ast.Compare) for part in parts) and all(c in range(-9, 10) for c in constants)

@@ -1,4 +1,4 @@
-"""The statements of a test program, divided: what runs outside, and what the candidate's process must run.
+"""Divide the statements of a test program: what runs outside, and what the candidate's process must run.
 
 Statements about what is ours (sides.py) run outside only. The others run in the candidate's process as steps, and get
 the values of ours that they need, never the statements and tables which these came from. A value that cannot be handed
@@ -43,7 +43,7 @@ _EFFECTS = set(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known of an expression of ours."""
+    """What is known of an expression of the tests."""
 
     faith: str  # "frozen", "plain", "" (see records.faithful), or "failed"
     text: str  # its value as JSON
@@ -202,7 +202,7 @@ class Statements(Sides):
         return False
 
     def meaning(self, node: ast.expr) -> ast.expr:
-        """`node` with names that stand for expressions replaced by these."""
+        """Return `node` with names replaced by the expressions that they stand for."""
         return replaced(node, self.meant)
 
     # Steps
@@ -302,7 +302,7 @@ def _changed(statement: ast.stmt) -> set[str]:
 
 
 class Hand(ast.NodeTransformer):
-    """Puts names of given values in the place of what is ours."""
+    """Replace values of the tests by names of given values."""
 
     def __init__(self, statements: Statements, elements: bool = True) -> None:
         self.all = statements

@@ -29,7 +29,7 @@ def parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def copied(node: Node) -> Node:
-    """A deep copy, but for constants, which nobody changes."""
+    """Return a deep copy of a node; constants are shared."""
     found = copy.copy(node)
     for name in node._fields:
         value = getattr(node, name, None)

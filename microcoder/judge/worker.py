@@ -103,7 +103,7 @@ def told(error: Exception) -> str:
 
 
 def start(settings: Settings, watch: socket.socket | None) -> Examiner:
-    """An examiner whose sandbox has been seen to work. Layer "auto" takes the best that does, rlimits excepted."""
+    """Start an examiner and check that its sandbox works. Layer "auto" takes the best that does, except rlimits."""
     layers = ["full", "landlock"] if settings.layer == "auto" else [settings.layer]
     reasons = []
     for layer in layers:

@@ -56,7 +56,7 @@ class _Sequence:
 
 @dataclass(slots=True)
 class _Look:
-    """The state after a chunk, as it reaches the host."""
+    """The state after a chunk of decode steps, copied to the host."""
 
     owners: list[_Sequence | None]
     state: torch.Tensor  # (2, n): lengths and done
@@ -66,7 +66,7 @@ class _Look:
 
 
 class _Call:
-    """One call: which response sits where."""
+    """The state of one call: which completion is in which slot."""
 
     def __init__(self, sampler: GraphSampler, prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
         self.sampler, self.prompts, self.sampling = sampler, prompts, sampling
@@ -98,7 +98,7 @@ class _Call:
             before = look
 
     def _admit(self) -> None:
-        """Waiting responses into free rows; their prompts are read before, several at once."""
+        """Move waiting completions into free rows, after reading their prompts, several at once."""
         rows = [row for row, owner in enumerate(self.owners) if owner is None] if self.waiting else []
         columns = []
         for row in rows[: len(self.waiting)]:
@@ -131,7 +131,7 @@ class _Call:
         self.usage.prompts_read += len(chosen)
 
     def _shrink(self) -> None:
-        """When nothing waits and half of the rows are free, the others move together."""
+        """Compact the rows when nothing waits and half of them are free."""
         live = [owner for owner in self.owners if owner is not None]
         size = self.size
         while size > SMALLEST and len(live) <= -(-size // 2):
@@ -192,7 +192,7 @@ class _Call:
         return found
 
     def _fetch(self, slots: list[int], count: int, event: Any) -> tuple[list[list[int]], list[list[float]]]:
-        """What was written into slots, past the steps that are running meanwhile."""
+        """Copy finished tokens from the slots, while further steps run."""
         sampler = self.sampler
         if not sampler.cuda:
             return sampler.written[slots, :count].tolist(), sampler.logprobs[slots, :count].tolist()
@@ -210,7 +210,7 @@ TOLERANCE = 0.25  # mean difference of log-probabilities above which the copy is
 
 @dataclass
 class _Room:
-    """Everything whose addresses a captured graph has in it."""
+    """The tensors whose addresses a captured graph contains."""
 
     slots: int = 0
     limit: int = 0
@@ -222,7 +222,7 @@ class _Room:
 
 
 class GraphSampler:
-    """Samples from a causal language model on a CUDA GPU. Its weights may change between calls.
+    """Sample from a causal language model on a CUDA GPU. Its weights may change between calls.
 
     On a CPU the same steps run one by one with plain operations: for tests, not for speed.
     """
@@ -271,7 +271,7 @@ class GraphSampler:
     # --- room
 
     def _make_room(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
-        """Pools that are large enough; growing them makes the graphs anew."""
+        """Make the key-value pools large enough; growing them captures the graphs again."""
         room, count = self.room, len(prompts)
         longest = -(-max(max(map(len, prompts), default=1), 2) // 64) * 64
         limit = max(room.limit, sampling.limit)
@@ -288,7 +288,7 @@ class GraphSampler:
         room.pools = Pools.make(self.layers, self.heads, self.width, (shared, longest), (rows, limit), **options)
 
     def _slots(self, wanted: int, tokens: int) -> int:
-        """As many as are asked for and the memory has room for, at so many tokens each."""
+        """Return the number of slots: as many as asked for, as far as memory allows."""
         wanted = max(1, min(self.batch, wanted))
         if not self.cuda:
             return wanted
@@ -338,7 +338,7 @@ class GraphSampler:
         return graph
 
     def read(self, prompts: list[Sequence[int]], places: list[int]) -> None:
-        """Keys and values of prompts, all but the last token of each, into the shared pool."""
+        """Compute keys and values of prompts, without the last token of each, into the shared pool."""
         longest = max(map(len, prompts)) - 1
         if longest < 1:
             return
@@ -352,7 +352,7 @@ class GraphSampler:
     # --- is it right?
 
     def _check(self) -> None:
-        """A few tokens of its own, whose log-probabilities the model itself must confirm."""
+        """Check the sampler: sample a few tokens and compare their log-probabilities with the model's own."""
         vocabulary = self.shadow.model.config.vocab_size
         draw = random.Random(0)
         prompts = [[draw.randrange(vocabulary) for _ in range(count)] for count in (5, 12)]
@@ -448,7 +448,7 @@ def sampler_for(
     memory: float = 0.4,
     note: Callable[[str], None] | None = None,
 ) -> Sampler | GraphSampler:
-    """A sampler of `model` where it lies. `engine`: auto, graph (or nothing else), transformers."""
+    """Return a sampler of `model` on its device. `engine`: auto, graph (or an error), transformers."""
     on_gpu = next(model.parameters()).is_cuda
     if engine == "graph" and not on_gpu:
         raise NotCapturable("rollout.engine=graph needs a CUDA GPU; use rollout.engine=auto here")

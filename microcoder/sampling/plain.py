@@ -38,7 +38,7 @@ class Pools:
 
 @dataclass(frozen=True)
 class Rows:
-    """What is known of each row of the batch, as views (n,) of one int64 tensor, so that rows move in one copy."""
+    """The state of each row of the batch, as views (n,) of one int64 tensor, so that rows move in one copy."""
 
     state: torch.Tensor  # (8, n)
 

@@ -19,7 +19,7 @@ from transformers import DynamicCache
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample. Two calls with equal settings, prompts and weights on one device give equal completions."""
+    """Sampling settings. Equal settings, prompts and weights on one device give equal completions."""
 
     temperature: float
     limit: int  # tokens in a response, its end token included
@@ -84,7 +84,7 @@ SHRINK = 0.75  # the batch is made smaller when fewer than this share of its row
 
 
 def encode(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
-    """A conversation as the model wants to read it; without a chat template, the text alone."""
+    """Encode chat messages as token ids; without a chat template, the text alone."""
     if tokenizer.chat_template is None:
         ids = tokenizer("\n\n".join(message["content"] for message in messages) + "\n")["input_ids"]
     else:
@@ -93,7 +93,7 @@ def encode(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
 
 
 class Sampler:
-    """Samples from a causal language model. The model's weights may change between calls."""
+    """Sample from a causal language model with transformers. The model's weights may change between calls."""
 
     def __init__(self, model: Any, end_tokens: Sequence[int], batch: int = 512) -> None:
         self.model, self.end_tokens, self.batch = model, sorted(end_tokens), batch

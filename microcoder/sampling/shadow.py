@@ -32,7 +32,7 @@ class NotCapturable(RuntimeError):
 
 
 class Shadow:
-    """The decoding copy of `model`."""
+    """A bfloat16 copy of `model` for decoding."""
 
     def __init__(self, model: Any, dtype: torch.dtype, fused: bool) -> None:
         plain = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper, or the model
@@ -206,7 +206,7 @@ def _mlp(module: Any, children: dict[str, Any], silu_times: Callable[[torch.Tens
 
 
 def _replace(module: Any, ours: Any) -> bool:
-    """Let `module` do what `ours` does, if that is the same."""
+    """Replace the forward of `module` by `ours`, if both give the same."""
     if ours is None:
         return False
     weight = next(module.parameters())

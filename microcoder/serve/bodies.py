@@ -92,7 +92,7 @@ class BodyReader:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def read(self, question: Callable[[bytes, Settings, Most], Any], body: bytes) -> Any:
-        """What the body asks, or BadRequest."""
+        """Parse a body; raise BadRequest if it cannot be used."""
         if len(body) <= SMALL:
             return question(body, self.own, self.most)
         answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, question, body)
@@ -141,7 +141,7 @@ class BodyReader:
 
 
 def main(fd: int) -> None:
-    """The process: one body after the other, until the socket is closed."""
+    """Parse bodies in a process of its own, one after the other, until the socket is closed."""
     sock = socket.socket(fileno=fd)
     own, most, memory = receive(sock)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -34,7 +34,7 @@ TCP = {
 
 
 class Draining(uvicorn.Server):
-    """Signals mean: take nothing more, finish what was taken, then leave."""
+    """A server that after a signal takes nothing more, finishes its work, then ends."""
 
     loop: asyncio.AbstractEventLoop | None = None
     ended_by = 0
@@ -55,7 +55,7 @@ class Draining(uvicorn.Server):
 
 
 def serve(app: FastAPI, listener: socket.socket) -> int:
-    """Answer until a signal; the exit status. Addresses may hold a token, so none is logged."""
+    """Serve until a signal; return the exit status. Addresses may hold a token, so none is logged."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # what it accepts inherits these
     for name, value in TCP.items():
         with contextlib.suppress(AttributeError, OSError):  # a system without this one
@@ -103,7 +103,7 @@ class Doors:
         self._looking: asyncio.TimerHandle | None = None
 
     def enter(self, one: Connection) -> bool:
-        """Whether there is room for it, perhaps after another one has left."""
+        """Admit a connection if there is room, if need be by closing an idle one."""
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look)
         if self.addresses[one.address] >= self.per_address and not self._make_room(one.address):
@@ -139,7 +139,7 @@ class Doors:
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's, with these limits."""
+    """A connection of uvicorn's, with limits."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -231,7 +231,7 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
     def look(self, now: float) -> None:
-        """Once a second: whether the other side still does its part."""
+        """Check once a second whether the client keeps to the limits."""
         unsent = self.transport.get_write_buffer_size()
         if unsent == 0 or self.unsent - unsent >= STRIDE:
             self.unsent, self.unsent_since = unsent, now
@@ -258,7 +258,7 @@ class Connection(HttpToolsProtocol):
         raise ValueError(words)
 
     def _refuse(self, status: int, words: str) -> None:
-        """An answer, where none has begun, and the end of the connection."""
+        """Send an error, unless an answer has begun, and close the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             body = json.dumps({"error": words}).encode()
             head = f"HTTP/1.1 {status} BadRequest\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -274,7 +274,7 @@ class Connection(HttpToolsProtocol):
 
 
 def _address(host: str) -> str:
-    """What counts as one address: of the newer kind a whole network, which is what a customer is given."""
+    """Return what counts as one client address: for IPv6 a /64 network, as customers are given one."""
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -31,7 +31,7 @@ STATUSES = {
 
 @functools.cache
 def schemas() -> dict[str, Schema]:
-    """The components."""
+    """Return the OpenAPI components."""
     found: dict[str, Schema] = {}
     for kind in (Problem, Verdict):
         schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")

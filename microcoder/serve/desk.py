@@ -121,7 +121,7 @@ class Desk:
         return self.when_idle is not None
 
     def take(self, client: str, works: Sequence[Work]) -> list[Job]:
-        """All of them, or none: BadRequest."""
+        """Take all jobs of a request, or raise BadRequest."""
         count = len(works)
         if self.draining:
             raise BadRequest(503, "this service is about to end; another may be starting in its place", 2)
@@ -142,7 +142,7 @@ class Desk:
         return jobs
 
     def done(self, job: Job) -> None:
-        """Its answer is read, or nobody waits for it. No harm where that was said before."""
+        """Release a job: its answer was read, or nobody waits for it. May be called again."""
         if not job.here:
             return
         if job.answer.done():
@@ -166,7 +166,7 @@ class Desk:
         self._perhaps_idle()
 
     def _feed(self) -> None:
-        """Hand on as many as keep the workers busy; the rest waits here, where turns are kept."""
+        """Submit enough jobs to keep the workers busy; the others wait here, in turns of clients."""
         loop = asyncio.get_running_loop()
         while len(self.running) < self.ahead:
             client = next((name for name in self.turns if not self.room.crowded(name)), None)
@@ -201,7 +201,7 @@ class Desk:
             self._leave(job)
 
     def _hold(self, client: str, works: Sequence[Work]) -> None:
-        """Room for all of them, or BadRequest."""
+        """Reserve room for all jobs, or raise BadRequest."""
         with contextlib.ExitStack() as undo:
             for work in works:
                 self.room.take(client, work.size)

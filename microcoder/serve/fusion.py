@@ -30,7 +30,7 @@ class Unsupported(Exception):
 
 
 def program(record: dict[str, Any], own: Settings, most: Most) -> tuple[str, str, str, Limits]:
-    """(code, language, stdin, limits) of a /run_code."""
+    """Read (code, language, stdin, limits) of a /run_code request."""
     code, stdin = record.get("code"), record.get("stdin") or ""
     if not isinstance(code, str) or not isinstance(stdin, str):
         raise BadRequest(422, '"code" must be text, and "stdin" too where it is given')
@@ -69,7 +69,7 @@ def failed(reason: str) -> dict[str, Any]:
 
 
 def submitted(record: dict[str, Any], own: Settings, most: Most) -> tuple[str | int, Problem, Solution, Settings]:
-    """What to judge, of a /submit."""
+    """Read the problem and the program of a /submit request."""
     config = record.get("config")
     if not isinstance(config, dict):
         raise BadRequest(422, '"config" must be an object')

@@ -24,7 +24,7 @@ ID, WORD = 1000, 100  # characters of an id, which comes back with every answer;
 
 
 class Most(NamedTuple):
-    """The most that a candidate may ask for."""
+    """Upper limits for what a candidate may ask for."""
 
     seconds: int = 600
     memory_mb: int = 16384
@@ -33,7 +33,7 @@ class Most(NamedTuple):
 
 
 class BadRequest(Exception):
-    """No: with this status, for this reason, which says what to do; perhaps later."""
+    """A refused request: HTTP status, a reason that says what to do, and perhaps when to try again."""
 
     def __init__(self, status: int, reason: str, retry_after: int | None = None) -> None:
         super().__init__(reason)
@@ -117,7 +117,7 @@ def candidate_of(record: Any, most: Most, default_id: str = "") -> tuple[Problem
 
 
 def settings_of(record: Any, own: Settings) -> Settings:
-    """What a request wants otherwise than the service would do it; the sandbox is not for it to choose."""
+    """Read the settings of a request that differ from the service's; the sandbox cannot be chosen."""
     if record is None:
         return own
     known_keys(record, SETTINGS, "settings")

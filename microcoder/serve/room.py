@@ -66,7 +66,7 @@ class Room:
 
 
 def weight(thing: Problem | Solution | Verdict | Ran | None) -> int:
-    """About the bytes that it takes; text with one wide character takes four for each."""
+    """Estimate the bytes that a value takes in memory; text with a wide character takes four for each."""
     if isinstance(thing, Problem):
         texts = [thing.id, thing.setup, thing.entry_point, thing.starter_code, thing.compare.checker, *thing.asserts]
         texts += [text for test in thing.tests for text in (test.input, test.output)]
@@ -79,7 +79,7 @@ def weight(thing: Problem | Solution | Verdict | Ran | None) -> int:
 
 
 def _less(counts: Counter[Any], key: Any, size: int) -> None:
-    """A count of nothing is not kept: those who ask may be many."""
+    """Decrease a count, and remove it at zero: there may be many clients."""
     counts[key] -= size
     if counts[key] <= 0:
         del counts[key]

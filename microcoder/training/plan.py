@@ -44,12 +44,12 @@ class Batches:
 
     @property
     def updates(self) -> int:
-        """Of one step."""
+        """Number of updates in one step."""
         return self.problems // self.mini
 
     @property
     def passes(self) -> int:
-        """Of one update, on each device: TRL's gradient_accumulation_steps."""
+        """Number of passes in one update, on each device: TRL's gradient_accumulation_steps."""
         return self.mini * self.samples // (self.micro * self.devices)
 
     def words(self) -> str:
@@ -62,7 +62,7 @@ class Batches:
 
 
 def batches(config: Config, devices: int = 1) -> Batches:
-    """The numbers of one step; settings that do not divide are refused with some that do."""
+    """Work out the batch sizes of a step. Refuse sizes that do not divide, and name some that do."""
     train, samples = config.train, config.grpo.samples
     problems = train.train_batch_size
     mini = train.ppo_mini_batch_size or problems
@@ -167,7 +167,7 @@ def describe(config: Config, folder: Path, resume: bool = False) -> TrainingPlan
 
 
 def lacking(config: Config) -> list[str]:
-    """Packages and devices that the settings ask for and that are not here."""
+    """Return the packages and devices that the settings need and this machine lacks."""
     if config.run.engine == "verl":
         return lacking_for_verl(config)
     found = []
@@ -231,7 +231,7 @@ def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:
 
 
 def stages_of(config: Config) -> tuple[Stage, ...]:
-    """The stages that the settings name."""
+    """Return the stages of the settings."""
     # auto is not known yet; 10 stands for it, which no stage asks for, so that each is a change
     first = 10.0 if config.grpo.temperature == "auto" else config.grpo.temperature
     given = [stage.model_dump(exclude_none=True) for stage in config.train.stages]
@@ -302,7 +302,7 @@ def memory(config: Config, counts: Batches, model: Any, prompt: int, gpu: int) -
 
 
 def memory_here() -> int:
-    """Bytes of the GPU, or of main memory where there is none."""
+    """Return the memory of the GPU in bytes, or main memory without a GPU."""
     if torch.cuda.is_available():
         return int(torch.cuda.get_device_properties(0).total_memory)
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -15,7 +15,7 @@ def devices() -> int:
 
 
 def first() -> bool:
-    """Whether this process is the one that writes and speaks."""
+    """Whether this process writes files and prints: rank 0."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
@@ -25,7 +25,7 @@ def share(workers: int) -> int:
 
 
 def together() -> None:
-    """Wait until every process has come here."""
+    """Wait for all processes: a barrier."""
     if devices() > 1:
         from accelerate import PartialState
 
@@ -43,7 +43,7 @@ def open_run(make: Callable[[], Run], path: Path) -> Any:
 
 
 class FollowedRun:
-    """A run as the other processes see it: what is written down is left to the first."""
+    """The run in processes other than the first: it can be read, and writing does nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,7 +66,7 @@ class FollowedRun:
 
 
 class Silent:
-    """An observer that looks away."""
+    """An observer that does nothing."""
 
     def __enter__(self) -> Silent:
         return self

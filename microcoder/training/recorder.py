@@ -32,7 +32,7 @@ WINDOW, COOLDOWN, INCREMENT, HIGHEST = 30, 40, 0.2, 1.8  # of the watch over D, 
 
 
 class TrainingObserver(Protocol):
-    """Who is told how it goes: the live display, or nobody."""
+    """Receiver of progress: the live display, or nothing."""
 
     def step(self, metrics: dict[str, Any]) -> None: ...
     def phase(self, name: str) -> None: ...
@@ -42,7 +42,7 @@ class TrainingObserver(Protocol):
 
 @dataclass
 class TrlSetup:
-    """What all stages share."""
+    """Objects that all stages of a run share."""
 
     config: Config
     run: Run
@@ -55,7 +55,7 @@ class TrlSetup:
 
 
 class StepRecorder(TrainerCallback):
-    """Writes down each step, evaluates, saves, and ends the stage."""
+    """Record each step, evaluate, save checkpoints, and end the stage."""
 
     trainer: TrlStageTrainer
 
@@ -159,7 +159,7 @@ class StepRecorder(TrainerCallback):
         return {**found, "evaluation_s": time.perf_counter() - started}
 
     def asks(self) -> bool:
-        """Whether D is about to settle too low; the stage that is asked for is written down."""
+        """Whether D tends to a value that is too low; record the stage that is then requested."""
         if self.watch is None:
             return False
         state, decision = WatchState(), None
@@ -181,7 +181,7 @@ class StepRecorder(TrainerCallback):
 
 
 def write_down(run: Run, observer: TrainingObserver, config: Config, metrics: dict[str, Any]) -> None:
-    """A step's metrics: to the run, to whoever watches, and what there is to say about them."""
+    """Record the metrics of a step, show them, and give warnings about them."""
     run.log(metrics["step"], {name: value for name, value in metrics.items() if name != "step"})
     observer.step(metrics)
     for advice in new_advice(run.metrics, config.model_dump()):

@@ -88,7 +88,7 @@ def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int
 
 
 def weigh(responses: list[Response], settings: GrpoConfig, stage: Stage, seed: int, step: int, first_row: int) -> None:
-    """Rewards, mask and advantages, into the responses."""
+    """Set reward, mask and advantage of each response."""
     limit = stage.max_response_tokens
     m = settings.repeat_tokens or repeat_tokens(limit)
     rewards, valid = rewards_of(responses)
@@ -150,7 +150,7 @@ def _seed(seed: int, step: int, turn: int, first_row: int) -> int:
 
 
 def measures(batch: Batch, samples: int) -> dict[str, Any]:
-    """The step's metrics that follow from its responses."""
+    """Compute the metrics of a step from its responses."""
     rows = batch.responses
     everything = [*rows, *batch.discarded]
     rewards = [row.reward for row in rows if row.reward is not None]
@@ -186,7 +186,7 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
 
 
 def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[str, Any]]:
-    """The rollouts as they are written to the run directory."""
+    """Return the rollouts of a step as records for the run directory."""
     return [
         {
             "row": first_row + n,
@@ -274,7 +274,7 @@ def _by_difficulty(groups: Sequence[Sequence[Response]], scores: Sequence[float 
 
 
 def weights_of(config: Config) -> dict[str, Any]:
-    """How the settings want the weights loaded."""
+    """Return the options with which the settings load the weights."""
     kind = {} if config.model.attention == "auto" else {"attn_implementation": config.model.attention}
     return {"dtype": torch.bfloat16 if config.model.dtype == "bfloat16" else torch.float32, **kind}
 

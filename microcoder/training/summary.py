@@ -14,7 +14,7 @@ from ..starter.drafts import LABELS
 
 
 def summarise(path: str | Path, config: Config) -> dict[str, Any]:
-    """The run in one record; before and after are its first and last evaluation."""
+    """Summarise a run in one record; before and after are its first and last evaluation."""
     path = Path(path)
     metrics = read_metrics(path)
     tests = [line for line in metrics if line.get("test_accuracy") is not None]

@@ -45,7 +45,7 @@ SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
 
 class TrlStageTrainer(GRPOTrainer):
-    """One stage of a run."""
+    """TRL's GRPOTrainer with our rollouts, advantages and loss: trains one stage of a run."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class TrlStageTrainer(GRPOTrainer):
     # --- rollouts
 
     def steps_done(self) -> int:
-        """Whole steps; TRL counts updates."""
+        """Number of whole steps done; TRL counts updates."""
         return int(self.state.global_step) // self.counts.updates
 
     def _rollout(self, numbers: list[int]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class TrlStageTrainer(GRPOTrainer):
         return [row.reward for row in self.batch.responses]
 
     def gathered(self) -> Batch:
-        """The step's batch over all devices."""
+        """Gather the step's batch from all devices."""
         parts: list[Batch] = gather_object([self.batch])
         seconds = {name: max(part.seconds[name] for part in parts) for name in parts[0].seconds}
         return Batch(
@@ -219,7 +219,7 @@ class TrlStageTrainer(GRPOTrainer):
         return self._buffered_inputs[0]
 
     def _most(self, number: int) -> int:
-        """Of all devices."""
+        """Return the maximum over all devices."""
         return int(self.accelerator.gather(torch.tensor([number], device=self.accelerator.device)).max())
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
@@ -400,7 +400,7 @@ def alike(
 def dealt(
     window: list[dict[str, Any]], micro: int, only_live: bool, most: Callable[[int], int]
 ) -> list[dict[str, Any]]:
-    """An update's passes anew: the same gradient, sooner.
+    """Divide an update into passes of similar length: the same gradient in less time.
 
     Responses of like length come together and the padding is cut. With `only_live`, those with advantage 0 are left
     out; what needs fewer passes leaves the first ones empty, as many on every device, so that they stay in step.

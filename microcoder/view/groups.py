@@ -155,7 +155,7 @@ def bench_limits(folder: Entry) -> list[tuple[int, list[Group]]]:
 
 
 def bench_group(folder: Entry, limit: int, problem: str) -> list[dict[str, Any]]:
-    """The tries at one problem under one limit, as rollouts."""
+    """Return the completions of one problem in an evaluation, under one limit, as rollouts."""
     texts = {record.get("number"): record for record in _samples(folder, problem)}
     rows = []
     for (which, number, at), record in _verdicts(folder):

@@ -1,4 +1,4 @@
-"""What there is under a folder: runs, bench results and studies, each named by its path from there.
+"""Runs, evaluations and studies under a folder, each named by its path from there.
 
 A name that a browser sends is looked up in this listing and never joined to a path: what is not listed does not exist.
 Links that lead out of the folder are not followed, and are counted; nor are those in a run that lead out of the run.

@@ -102,7 +102,7 @@ class Questions:
         return {"step": step, "groups": groups, "rows": len(found.rows), "fault": found.fault}
 
     def group(self, of: str, step: int, problem: str, test: bool = False) -> dict[str, Any]:
-        """The samples of one problem at one step, with the prompt they answer; of a bench, at one limit."""
+        """The samples of one problem at one step, with their prompt; of an evaluation, at one limit."""
         folder = self.library.get(of, "run", "bench")
         asked = {"step": step, "problem": problem}
         if folder.kind == "bench":

@@ -65,7 +65,7 @@ def validate(got: bytes, expected: bytes, flags_text: str) -> Match:
 
 
 def _alike(got: bytes, expected: bytes) -> int:
-    """A place up to which both are the same, and where a token ends in both."""
+    """Return a position up to which both texts are equal and where a token ends in both."""
     low, high = 0, min(len(got), len(expected))
     while low < high:  # slices are compared faster than anything else
         middle = (low + high + 1) // 2
@@ -75,7 +75,7 @@ def _alike(got: bytes, expected: bytes) -> int:
 
 
 def _pieces(text: bytes, start: int, split: Callable[[bytes], list[bytes]]) -> Iterator[bytes]:
-    """The pieces from `start` on; of 16 MB, only those that are looked at."""
+    """Yield the tokens from `start` on, lazily: outputs can be 16 MB."""
     while start < len(text):
         cut = _TOKEN_END.search(text, start + _BLOCK)
         end = cut.start() if cut else len(text)

@@ -28,7 +28,7 @@ _LETTERS = re.compile(rb"[a-z]+")
 
 
 class Words:
-    """Decides for one test whether a word may differ in case."""
+    """Decide for one test whether a word may differ in case."""
 
     def __init__(self, expected: bytes, test_input: bytes) -> None:
         self.expected, self.input = expected, test_input
@@ -72,7 +72,7 @@ def key(value: Any, *, strict_bool: bool = False, from_json: bool = False, order
 
 
 def json_spelling(name: Any) -> str | None:
-    """How JSON would spell a dict's key; None where it has no spelling."""
+    """Return a dict's key as JSON writes it; None if JSON cannot."""
     if isinstance(name, str):
         return name
     if name is None or isinstance(name, bool):

@@ -19,7 +19,7 @@ _SEQUENCES = (list, tuple)
 
 
 def lenient_text(got: bytes, expected: bytes) -> str:
-    """The strategy of this policy that accepts, or nothing."""
+    """Return the strategy of the policy `paper` that accepts, or nothing."""
     g, e = got.split(), expected.split()
     if len(g) != len(e):
         return ""

@@ -62,7 +62,7 @@ def _compact(text: bytes) -> bytes:
 
 
 class _Frame:
-    """An open bracket: what stands in it so far, and whether a value must come next."""
+    """An open bracket while parsing: its items so far, and whether a value must come next."""
 
     def __init__(self, bracket: str) -> None:
         self.bracket = bracket
@@ -73,7 +73,7 @@ class _Frame:
 
 
 def parse(data: bytes, most: int) -> tuple[Any, int]:
-    """The value of a literal and the number of its tokens, which may be `most`.
+    """Parse a literal of at most `most` tokens; return its value and the number of tokens.
 
     Of a dict, the keys are canonical texts; a set is a frozenset of such texts.
     """

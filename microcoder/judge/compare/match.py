@@ -33,7 +33,7 @@ _RANK = {name: rank for rank, name in enumerate(STRATEGIES, start=1)}
 
 
 class Match(NamedTuple):
-    """`strategy` names what accepted; where it is empty nothing did, and `message` is the first difference."""
+    """The result of a comparison: the strategy that accepted, or "" and the first difference as `message`."""
 
     strategy: str
     message: str
@@ -49,7 +49,7 @@ def differ(message: str) -> Match:
 
 
 def shorten(data: bytes, limit: int = 60) -> str:
-    """Bytes as they may stand in a message: printable, and short however long they are."""
+    """Shorten bytes for a message, and make them printable."""
     text = data[:limit].decode("utf-8", "backslashreplace")
     if len(data) <= limit and text.isascii() and text.isprintable():
         return text
@@ -57,7 +57,7 @@ def shorten(data: bytes, limit: int = 60) -> str:
 
 
 class _Repr(reprlib.Repr):
-    """repr that stays short and quick for values that are neither."""
+    """A repr that stays short and fast for large values."""
 
     def __init__(self) -> None:
         super().__init__()

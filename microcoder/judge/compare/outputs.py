@@ -39,7 +39,7 @@ def robust(got: bytes, expected: bytes, rules: Compare, test_input: bytes) -> Ma
 
 
 class Tokens:
-    """Compares tokens of one pair of texts; what an unequal pair of tokens needs is decided in `lenient`."""
+    """Compare the tokens of two texts; `lenient` decides about pairs of tokens that differ."""
 
     def __init__(self, expected: bytes, rules: Compare, test_input: bytes) -> None:
         self.tolerance = DEFAULT_TOLERANCE if rules.tolerance is None else rules.tolerance
@@ -98,7 +98,7 @@ class Tokens:
 
 
 def _tidy(text: bytes) -> bytes:
-    """Without what most often differs and never matters: the end of the text, and of each line."""
+    """Strip trailing white space from the text and from each line."""
     return text.rstrip().replace(b"\r\n", b"\n").replace(b" \n", b"\n")
 
 

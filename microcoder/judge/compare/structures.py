@@ -97,7 +97,7 @@ class _Walk:
         self.stack += reversed(nested)
 
     def _plainly_equal(self, got: Any, expected: Any) -> bool:
-        """Equal at a glance: flat, or a list of flat lists, of what `==` decides rightly."""
+        """Compare flat lists, or lists of flat lists, with `==` where that is right."""
         kinds = set(map(type, got))
         if kinds == {list} and set(map(type, expected)) == {list}:
             kinds = set(map(type, chain.from_iterable(got)))

@@ -15,7 +15,7 @@ HERE = "here"
 
 
 def open_judge(options: dict[str, Any]) -> Judging:
-    """The judge that `options` (of `JudgeConfig.options`) ask for. All give the same verdicts."""
+    """Open the judge that `options` (from `JudgeConfig.options`) ask for. All kinds give the same verdicts."""
     given = dict(options)
     on = given.pop("on", HERE)
     if on == HERE:

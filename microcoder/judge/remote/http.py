@@ -32,7 +32,7 @@ SETTINGS = (  # of `Judge`, for one candidate: its verdict is the one that a jud
 
 
 def packed(problem: Problem) -> bytes:
-    """The problem as JSON. ASCII, so that text which is no Unicode (a lone surrogate) arrives as it is."""
+    """Encode a problem as ASCII JSON, so that invalid Unicode (a lone surrogate) arrives unchanged."""
     record = {name: value for name, value in problem.to_dict().items() if name in JUDGED}  # the rest stays at home
     return json.dumps(record, separators=(",", ":")).encode()
 
@@ -46,7 +46,7 @@ Answer = tuple[int, Message, bytes]  # status, headers, body
 
 
 class KeptConnection:
-    """Of one thread; only `hang_up` is for others."""
+    """An HTTP connection that one thread keeps; other threads may only call `hang_up`."""
 
     def __init__(self, url: str, token: str | None) -> None:
         parts = urlsplit(url)
@@ -59,7 +59,7 @@ class KeptConnection:
     def ask(
         self, method: str, path: str, body: bytes | None = None, wanted: Callable[[], bool] = lambda: True
     ) -> Answer:
-        """OSError or HTTPException where there is no answer. `wanted`: False from before someone hangs up."""
+        """Send a request and return the answer; OSError or HTTPException without one. `wanted`: False once dropped."""
         kept = self.connection.sock is not None
         try:
             return self._ask(method, path, body, wanted)
@@ -153,7 +153,7 @@ class RemoteJudge(Judging):
     async def acheck(
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Verdict:
-        """As everywhere. However many there are, none takes a thread while it waits; a cancelled one is dropped."""
+        """Judge one program from a coroutine. Waiting takes no thread; a cancelled call drops the candidate."""
         future = self._begin(_Request(problem, solution_of(problem, completion, code)))
         try:
             return await asyncio.wrap_future(future)
@@ -196,7 +196,7 @@ class RemoteJudge(Judging):
             return failed(solution, f"{self.url}: {reason}", self.sandbox)
 
     def _answer(self, call: _Request, key: str, body: bytes) -> bytes:
-        """The service's answer, asked for until it comes; JudgeError with the reason why it does not."""
+        """Ask the service until it answers; raise JudgeError with the reason if it does not."""
         call.line = line = self._line()
         heard, seconds = time.monotonic(), 0.0
         while not call.dropped:
@@ -268,7 +268,7 @@ class RemoteJudge(Judging):
 
 
 class _Request:
-    """A candidate on its way."""
+    """A candidate that was sent and has no verdict yet."""
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.solution = problem, solution

@@ -29,7 +29,7 @@ END_S = 30.0  # for a node's judge to end
 
 
 class Dealer:
-    """`add` may be called from any thread; all else happens in the event loop."""
+    """Send candidates to nodes. `add` may be called from any thread; the rest runs in the event loop."""
 
     def __init__(
         self, ray: Any, loop: asyncio.AbstractEventLoop, workers: int | None, queue: int | None, options: dict[str, Any]
@@ -43,7 +43,7 @@ class Dealer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, candidate: DealtCandidate) -> None:
-        """Waits for room."""
+        """Add a candidate; wait while the queue is full."""
         with self._room:
             while not self._closed and len(self._waiting) >= (self._queue or 4 * max(1, self.nodes.workers)):
                 self._room.wait()
@@ -137,7 +137,7 @@ class Dealer:
             candidate.future.set_result(failed(candidate.solution, verdict) if isinstance(verdict, str) else verdict)
 
     def _lose(self, node: Node, error: BaseException) -> None:
-        """What it had goes to the front of the line."""
+        """Handle a lost node: put its candidates at the front of the queue."""
         if self.nodes.ready.get(node.name) is not node:
             return
         self.nodes.leave(node, error)
@@ -155,7 +155,7 @@ class Dealer:
         self._feed()
 
     def _cancelled(self, candidate: DealtCandidate, future: Future[Verdict]) -> None:
-        """In whatever thread a future ends."""
+        """Handle a cancelled future, in whatever thread that happens."""
         if future.cancelled():
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._drop, candidate)
@@ -256,7 +256,7 @@ class RayJudge(Judging):
             self._exit.close()
 
     def _large(self, problem: Problem) -> Any:
-        """Where a large problem lies in Ray's object store; None for others."""
+        """Put a large problem into Ray's object store and return its reference; None for small ones."""
         size = problem.size()
         if size < LARGE:
             return None

@@ -31,7 +31,7 @@ Answer = tuple[int, Verdict | str | None]  # of a number: a verdict, why there i
 
 
 class NodeJudge:
-    """Ray calls its methods from several threads at a time."""
+    """The actor on a node, with its judge. Ray calls its methods from several threads."""
 
     def __init__(self, workers: int, options: dict[str, Any]) -> None:
         self.enough, self.workers, self.options = DEPTH * workers // 2, workers, options
@@ -56,7 +56,7 @@ class NodeJudge:
             future.add_done_callback(lambda f, i=item.ident: self.done.put((i, f)))  # type: ignore[misc]
 
     def exchange(self, items: Sequence[Item]) -> list[Answer]:
-        """Take these and give what is finished: soon, but not each alone.
+        """Take new candidates and return finished verdicts, several in one call where possible.
 
         Half of what a node can have is given at once, so that the other half keeps it busy meanwhile.
         """

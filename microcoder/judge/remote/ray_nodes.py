@@ -30,7 +30,7 @@ _users, _where = 0, ""  # of a connection that was made here
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Ray, connected. A process that is connected already, such as one of Ray's own workers, stays so.
+    """Connect to Ray and return the module. A process that is connected already keeps its connection.
 
     auto               the cluster that this machine belongs to
     local              one of this machine's cores alone, for as long as it is used
@@ -93,7 +93,7 @@ TRIES = 3  # nodes that one candidate may have
 
 @dataclass(eq=False)
 class DealtCandidate:
-    """From `submit` until its verdict."""
+    """A candidate from `submit` until its verdict."""
 
     item: Item
     solution: Solution
@@ -103,7 +103,7 @@ class DealtCandidate:
 
     @property
     def suspect(self) -> bool:
-        """It may be what ends the nodes. So its last try has no other suspect beside it."""
+        """Whether this candidate may have ended a node; its last try is then made apart from other suspects."""
         return len(self.lost) == TRIES - 1
 
 
@@ -129,7 +129,7 @@ class Node:
 
 
 class Nodes:
-    """All of this happens in one event loop."""
+    """The nodes that judge, and their actors; used in one event loop only."""
 
     def __init__(self, ray: Any, most: int | None, options: dict[str, Any], joined: Callable[[], None]) -> None:
         self.ray, self.most, self.options, self.joined = ray, most, options, joined
@@ -198,7 +198,7 @@ class Nodes:
         return max((node.layer for node in list(self.ready.values())), key=LAYERS.index, default="")
 
     def leave(self, node: Node, error: BaseException) -> None:
-        """It is lost; if only the actor was, the next look starts another."""
+        """Remove a lost node; if only its actor was lost, the next look starts another."""
         self.reason = reason_of(error)
         self.since = time.monotonic()
         del self.ready[node.name]
@@ -210,7 +210,7 @@ class Nodes:
 
 
 def reason_of(error: BaseException) -> str:
-    """What went wrong in a line; Ray puts a traceback around it."""
+    """Return the cause of a Ray error in one line, without Ray's traceback."""
     cause = getattr(error, "cause", None) or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     return lines[-1] if lines else type(cause).__name__

@@ -29,7 +29,7 @@ MOST_FILES = 100_000  # that a test may make where no file system of its own cou
 
 
 class Stock(NamedTuple):
-    """What a zygote makes once for all its boxes."""
+    """Objects that a zygote makes once for all its boxes."""
 
     modules: dict[str, types.ModuleType]
     box_filter: seccomp.Filter | None  # None: the layer has no filters
@@ -85,7 +85,7 @@ class SandboxedRun:
             self.sock.sendall(wire.RESULT.pack(*result))
 
     def prepare(self) -> str:
-        """Compile the program, once for all tests; what is wrong with it, if anything."""
+        """Compile the program, once for all tests; return the error, if any."""
         given = 0 if self.stdin else program.INPUT
         try:
             source, setup, self.entry = json.loads(os.pread(given, os.fstat(given).st_size, 0))
@@ -151,7 +151,7 @@ class SandboxedRun:
         return self.stock.test_filter
 
     def forked(self) -> tuple[Any, ...]:
-        """One test in a fresh process: what it did to memory, modules or files is gone afterwards."""
+        """Run one test in a fresh process; its changes to memory, modules and files are gone afterwards."""
         self.end_runner()
         return (*self.once(), True, self.sweep())
 
@@ -233,14 +233,14 @@ class SandboxedRun:
         return False
 
     def files(self) -> int:
-        """How many files there are where the scratch folder lies; 0 where it has a limit of its own."""
+        """Count the files on the scratch folder's file system; 0 if it has a limit of its own."""
         if self.full:
             return 0
         found = os.statvfs(self.scratch)
         return found.f_files - found.f_ffree
 
     def reap(self, pid: int) -> tuple[int, float, int]:
-        """Wait status, CPU seconds and peak KiB of a test process that has ended, or is about to."""
+        """Wait for a test process to end; return its wait status, CPU seconds and peak KiB."""
         _, status, usage = os.wait4(pid, 0)
         if self.filter is None:  # it could start others; with the filter it could not
             try:
@@ -352,14 +352,14 @@ class _Runner:
 
 
 def out_of_the_way(fd: int) -> int:
-    """The same file at a number above those that a test process uses; `fd` is closed."""
+    """Move `fd` to a number above those that a test process uses."""
     high = fcntl.fcntl(fd, fcntl.F_DUPFD, 32)
     os.close(fd)
     return high
 
 
 def _limit(which: int, value: int) -> None:
-    """Lower a limit; one that is lower already stays."""
+    """Lower a resource limit; keep one that is lower already."""
     now = resource.getrlimit(which)[1]
     if now != resource.RLIM_INFINITY:
         value = min(value, now)

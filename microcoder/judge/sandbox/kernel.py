@@ -77,7 +77,7 @@ def bare_clone(flags: int = 0) -> int:
 
 
 def set_thread_stacks(size: int) -> None:
-    """The stack of threads that do not ask for one, in place of a reservation as large as the main thread's."""
+    """Set the default stack size of threads, which would otherwise be as large as the main thread's."""
     attributes = ctypes.create_string_buffer(256)  # a pthread_attr_t takes 56 or 64
     if hasattr(libc, "pthread_setattr_default_np"):
         libc.pthread_attr_init(attributes)

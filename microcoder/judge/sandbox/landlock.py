@@ -1,4 +1,4 @@
-"""Landlock: what of the file system a process may touch, enforced by path and for good.
+"""Landlock: limit the files that a process can use, by path and irrevocably.
 
 In the full sandbox the private root already hides everything, and this is the second lock. Where user namespaces are
 forbidden it is the first one: only the interpreter's files can be read, only the candidate's own folder written.
@@ -30,7 +30,7 @@ class _PathRule(ctypes.Structure):
 
 @functools.cache
 def version() -> int:
-    """The kernel's Landlock ABI, 0 if it has none."""
+    """Return the kernel's Landlock ABI version, 0 if it has none."""
     if not kernel.LINUX:
         return 0
     try:

@@ -33,7 +33,7 @@ class Native(SandboxedRun, ABC):
 
     @abstractmethod
     def program(self) -> int:
-        """A descriptor of what is to be executed."""
+        """Return a descriptor of the file to execute."""
 
     def enter_test(self, keep: int = 0) -> None:
         os.dup2(self.program(), self.open_to, inheritable=False)
@@ -42,7 +42,7 @@ class Native(SandboxedRun, ABC):
         super().enter_test(keep=1)
 
     def run_once(self) -> int:
-        """Become the program; returns only if that fails."""
+        """Execute the program in this process; return only if that fails."""
         words = [word.encode() for word in self.arguments]
         arguments, environment = (ctypes.c_char_p * (len(words) + 1))(*words, None), (ctypes.c_char_p * 1)(None)
         try:

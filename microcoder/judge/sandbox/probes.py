@@ -1,4 +1,4 @@
-"""Which parts of the sandbox work on this machine, found by trying them, and what to do about those that do not."""
+"""Find out which layers of the sandbox work on this machine, and what to do about the others."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class Layer:
 
 
 def probe() -> list[Layer]:
-    """Try each layer, in a process of its own (trying changes the process)."""
+    """Try each layer of the sandbox, each in a child process."""
     code = _PROBE.format(root=os.path.dirname(root.PACKAGE))
     command = [sys.executable, "-s", "-P", "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)

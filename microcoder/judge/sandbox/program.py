@@ -57,7 +57,7 @@ def prepare(names: dict[str, Any]) -> dict[str, types.ModuleType]:
 
 
 def _allow_for_our_frames() -> None:
-    """A program that sets the recursion limit to just what it needs does not know of the frames below it."""
+    """Add our own frames to a recursion limit that the program sets."""
     get, set_ = sys.getrecursionlimit, sys.setrecursionlimit
 
     def setrecursionlimit(limit: int, /) -> None:
@@ -110,7 +110,7 @@ spent: list[str] = []  # modules that end once for all: a second `threading._shu
 
 
 def run_stdin(code: types.CodeType, module: types.ModuleType, finish: bool, aloud: bool = False) -> int:
-    """The program as a script: threads waited for, atexit run, all flushed.
+    """Run the program as a script; wait for threads, run atexit, flush all output.
 
     `finish`: its objects are destroyed too, as at the interpreter's end. `aloud`: with tracebacks on stderr.
     """
@@ -277,7 +277,7 @@ def _status(error: BaseException) -> int:
 
 
 def _show(error: BaseException) -> None:
-    """What the interpreter would write to standard error."""
+    """Return the traceback that the interpreter would write to standard error."""
     try:
         if not isinstance(error, SystemExit):
             trace = error.__traceback__ and error.__traceback__.tb_next  # from the program on, without this file

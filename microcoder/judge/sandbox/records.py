@@ -1,4 +1,4 @@
-"""Values of the problem's own code, taken down in a box of its own: what they are, and which can be handed over."""
+"""Record values of the problem's own code in a separate box, and find those that can be passed on."""
 
 import json
 from typing import Any

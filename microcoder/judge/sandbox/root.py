@@ -19,7 +19,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 
 
 def interpreter_paths() -> list[str]:
-    """What a Python program needs to read: libraries, the standard library, installed packages."""
+    """Return the paths that a Python program reads: libraries, the standard library, installed packages."""
     wanted = [*_SYSTEM]
     for prefix in (sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix):
         wanted += [os.path.join(prefix, "lib"), os.path.join(prefix, "lib64")]
@@ -29,7 +29,7 @@ def interpreter_paths() -> list[str]:
 
 
 def outermost(paths: list[str]) -> list[str]:
-    """Those that exist and lie in no other."""
+    """Return the paths that exist and do not lie inside another of them."""
     kept: list[str] = []
     for path in sorted({os.path.normpath(p) for p in paths if os.path.exists(p)}):
         if not any(path == k or path.startswith(k + "/") for k in kept):

@@ -159,6 +159,6 @@ class Filter:
         self._number = _numbers()["seccomp"]
 
     def install(self) -> None:
-        """Put the filter on this process, for good. Needs no_new_privs."""
+        """Install the filter on this process, irrevocably. Needs no_new_privs."""
         if kernel.bare_syscall(self._number, 1, 0, self._pointer) != 0:
             raise OSError("seccomp: the filter was refused")

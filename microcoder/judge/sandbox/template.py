@@ -20,7 +20,7 @@ class TreeNode:
 
 
 def make() -> dict[str, Any]:
-    """A fresh set of those names. Built-in functions keep their names (operator and math both have a `pow`)."""
+    """Return a fresh set of these names. Built-in functions keep their names (operator and math both have a `pow`)."""
     import builtins
 
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a running test has used so far, seen from outside: CPU time, memory, time in line for a core; if it is over."""
+"""Measure a running test from outside: CPU time, memory, time in the run queue, whether it has ended."""
 
 import math
 import os

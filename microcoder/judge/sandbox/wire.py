@@ -22,7 +22,7 @@ def send(sock: socket, message: Any, fds: tuple[int, ...] = ()) -> None:
 
 
 def receive(sock: socket, max_fds: int = 0) -> tuple[Any, list[int]]:
-    """The next message and its descriptors. EOFError if the other side is gone."""
+    """Receive the next message and its descriptors. Raise EOFError if the other side is gone."""
     fds = array.array("i")
     if max_fds:
         header, rights, _, _ = sock.recvmsg(LENGTH.size, CMSG_SPACE(max_fds * fds.itemsize))
@@ -52,7 +52,7 @@ def receive_order(sock: socket) -> list[int]:
 
 
 def exactly(sock: socket, size: int) -> bytes:
-    """So many bytes. EOFError if the other side is gone."""
+    """Receive exactly so many bytes. Raise EOFError if the other side is gone."""
     parts = []
     while size > 0:
         part = sock.recv(min(size, 1 << 20))

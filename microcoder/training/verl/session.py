@@ -40,7 +40,7 @@ def environment(config: Config) -> dict[str, str]:
 
 @contextmanager
 def session(config: Config, settings: Any) -> Iterator[None]:
-    """`settings` are verl's."""
+    """Open a Ray session with verl's `settings`."""
     import ray
     import transfer_queue
     from verl.trainer.constants_ppo import get_ppo_ray_runtime_env
@@ -81,7 +81,7 @@ def check() -> str:
 
 
 def enough(config: Config, there: dict[str, float]) -> None:
-    """ClusterError where Ray's resources do not do."""
+    """Raise ClusterError if Ray's resources are not enough."""
     wanted = config.cluster.processes
     cpus = CPUS + CPUS_OF_A_PROCESS * wanted
     if there.get("GPU", 0) < wanted:
@@ -95,7 +95,7 @@ def enough(config: Config, there: dict[str, float]) -> None:
 
 
 def train(config: Config, run: Any, observer: Any) -> None:
-    """As `training.train`, on verl."""
+    """Train on verl, with the arguments of `training.train`."""
     os.environ.update(environment(config))
     warnings.filterwarnings("ignore", category=UserWarning)  # verl counts up the engines that are not installed
     from .trainer import train as begin
@@ -106,7 +106,7 @@ def train(config: Config, run: Any, observer: Any) -> None:
 
 
 def base_folder() -> str:
-    """Where verl's own settings lie."""
+    """Return the folder of verl's own settings."""
     spec = importlib.util.find_spec("verl")
     if spec is None or spec.origin is None:
         raise ClusterError("verl is not installed here: make verl, then .venv-verl/bin/microcoder train ...")

@@ -120,7 +120,7 @@ def _actor(config: Config, stage: Stage, counts: Batches) -> dict[str, Any]:
 
 
 def _engine(config: Config, role: str, bf16: bool) -> dict[str, Any]:
-    """Of the process that trains, or that holds the reference."""
+    """Return the settings of the training process, or of the reference model."""
     pass_type = "bf16" if bf16 else "fp32"
     settings = {
         "strategy": "fsdp2",
@@ -169,7 +169,7 @@ TRACKERS = {"clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb"}
 
 
 def lacking(config: Config) -> list[str]:
-    """What stands in the way of a training: settings, and packages."""
+    """Return what prevents training: settings and missing packages."""
     wanted = ("verl", "ray", "vllm") if config.cluster.gpus_per_node else ("verl", "ray")
     absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     where = "it has an environment of its own: make verl, then .venv-verl/bin/microcoder train ..."
@@ -177,7 +177,7 @@ def lacking(config: Config) -> list[str]:
 
 
 def refusals(config: Config) -> list[str]:
-    """The settings that stand in the way."""
+    """Return the settings that verl cannot honour."""
     grpo, train, rollout = config.grpo, config.train, config.rollout
     found = []
     if grpo.dynamic_sampling:

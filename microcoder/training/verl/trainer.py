@@ -58,7 +58,7 @@ trainer_base.tqdm = partial(trainer_base.tqdm, disable=True)  # the run says how
 
 @dataclass
 class VerlSetup:
-    """What all stages share."""
+    """Objects that all stages of a run on verl share."""
 
     config: Config
     run: Run
@@ -192,7 +192,7 @@ class VerlStageTrainer(PPOTrainerSync):
 
 
 def _numbers(line: Mapping[str, Any]) -> dict[str, float]:
-    """What a tracker can take."""
+    """Return the metrics that are plain numbers, for trackers."""
     return {name: value for name, value in line.items() if isinstance(value, int | float)}
 
 
@@ -242,7 +242,7 @@ def read(batch: Any, problems: Mapping[str, Problem], ends: Collection[int]) -> 
 
 
 def whole(rows: Sequence[Row], samples: int, problems: int) -> list[Response]:
-    """The responses, of which verl must have brought all."""
+    """Return all responses of a step; raise if verl has lost some."""
     if len(rows) != samples * problems:
         raise RuntimeError(
             f"verl brought {len(rows)} responses of {problems} problems x {samples}: generation or judging failed; "
