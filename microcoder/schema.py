@@ -120,10 +120,10 @@ class Problem(_Marked):
         A field with another name is kept in `extra`; SchemaError with `strict`, or where it looks like a misspelt name
         of a field that verdicts depend on.
         """
-        record = dict(record)
+        record = {k: v for k, v in record.items() if not _nothing(v)}
         where = f"problem {quoted(record.get('id', '?'))}"
         if record.get("id") is None:
-            raise SchemaError('a problem needs an "id"')
+            raise SchemaError(f'a problem needs an "id"; this has {_some(record)}')
         record["id"] = str(record["id"])
         for name in NESTED:
             if isinstance(record.get(name), str) and record[name][:1] in ("[", "{"):
@@ -134,7 +134,6 @@ class Problem(_Marked):
             record["asserts"] = [record["asserts"]]
         if isinstance(record.get("compare"), str):
             record["compare"] = {"policy": record["compare"]}
-        record = {k: v for k, v in record.items() if v is not None}
         if strict:
             _known(cls, record, where)
         else:
@@ -401,6 +400,18 @@ def _extra(cls: Any, record: dict[str, Any], where: str) -> dict[str, Any]:
                 raise SchemaError(f"{where}: unknown field {quoted(key)}; did you mean {name!r}?")
         found[key] = record.pop(key)
     return found
+
+
+def _nothing(value: Any) -> bool:
+    """Whether a field is left out: None, or NaN, which pandas has in the place of None."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _some(record: dict[str, Any]) -> str:
+    """The names of a record's fields, for a message: the first of them where there are many."""
+    names = [str(name)[:NAME] for name in itertools.islice(record, 8)]
+    more = len(record) - len(names)
+    return (", ".join(names) or "no field at all") + (f" and {more} more" if more else "")
 
 
 def _unpacked(text: str) -> Any:

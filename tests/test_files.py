@@ -5,10 +5,13 @@ from __future__ import annotations
 import builtins
 import gzip
 import json
+import re
+import tomllib
 
 import pytest
 
 import microcoder
+from microcoder.data.sources import collect
 from microcoder.files import (
     BadLine,
     FileError,
@@ -296,13 +299,41 @@ def test_a_row_of_our_own_parquet_is_a_problem(tmp_path):
         ({"task_id": 1, "text": "", "code": "", "test_list": []}, "MBPP"),
         ({"task_id": "HumanEval/0", "prompt": "", "canonical_solution": "", "test": ""}, "HumanEval"),
         ({"question_id": "1", "public_test_cases": "[]"}, "LiveCodeBench"),
+        (
+            {
+                "task_id": "Mbpp/2",
+                "prompt": '"""Add.\nassert add(1, 2) == 3"""',
+                "entry_point": "add",
+                "canonical_solution": "def add(a, b):\n    return a + b",
+                "base_input": [],
+                "assertion": "assert add(1, 2) == 3",
+            },
+            r"MBPP\+",
+        ),
     ],
 )
 def test_a_file_in_the_layout_of_another_data_set_is_named(tmp_path, record, layout):
     path = tmp_path / "m.jsonl"
     path.write_text(json.dumps(record) + "\n")
-    with pytest.raises(FileError, match=rf"layout of {layout}; .*microcoder data run"):
+    with pytest.raises(FileError, match=rf"layout of {layout}; .*microcoder data run") as error:
         list(read_problems(path))
+    (source,) = tomllib.loads(re.search(r"with (.*), then", str(error.value))[1])["collect"]["sources"]
+    assert source["path"] == str(path)  # what it says to write is TOML, and reads a file that has problems
+    if source.get("read"):
+        (found,) = collect(source["read"], path, mapping=source["mapping"])
+        assert (found.problem.entry_point, found.problem.asserts) == ("add", ["assert add(1, 2) == 3"])
+
+
+def test_a_file_of_something_else_says_which_fields_it_has(tmp_path):
+    path = write(tmp_path / "m.jsonl", '{"question_id": "1", "code": "x"}')
+    (bad,) = read_problems(path)
+    assert bad.reason == 'a problem needs an "id"; this has question_id, code'
+
+
+def test_a_row_as_pandas_gives_it_is_a_problem(tmp_path):
+    empty = dict.fromkeys(["title", "tests", "setup", "time_limit_s", "memory_mb", "compare", "tags"], float("nan"))
+    problem = Problem.from_dict({**empty, "id": "a", "kind": "assert", "asserts": '["assert f() == 1"]'})
+    assert problem == Problem(id="a", kind="assert", asserts=["assert f() == 1"])
 
 
 def test_load_problems_reads_all_or_names_what_is_broken(tmp_path):

@@ -113,7 +113,7 @@ def _judge(
         with open_judge(options) as judge, contextlib.ExitStack() as stack:
             log = stack.enter_context(VerdictLog(output, fresh)) if output else None
             if log and log.done:
-                echo(f"{output} holds {len(log.done)} verdicts; those programs are not judged again", err=True)
+                echo(f"{output} holds {len(log.done)} verdicts; what has not changed is not judged again", err=True)
             key = Key(config)
             started, layer, used = time.monotonic(), judge.sandbox, judge.workers
             progress = stack.enter_context(Progress(total))

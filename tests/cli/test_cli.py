@@ -229,6 +229,7 @@ def test_verdicts_of_another_program_problem_or_policy_are_not_taken_over(tmp_pa
         told, done = summary(*changed, "-o", output)
         assert (told["resumed"], told["verdicts"]) == (0, {"wrong_answer": 1})
         assert "1 verdicts" in done.stderr and "judged anew" in done.stderr
+        assert "those programs are not judged" not in done.stderr  # one of the two lines would be wrong
     problem["tests"][0]["output"] = "0.4"
     told, _ = summary(write(tmp_path / "p.jsonl", problem), wrong, "-o", output)
     assert (told["resumed"], told["verdicts"]) == (0, {"accepted": 1})
