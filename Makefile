@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 VERL   := .venv-verl
+CORE   := .venv-core
 JOBS   ?= 2
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-user test-docs test-kernels test-browser verl test-verl check docs demo clean
+.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,8 +26,17 @@ $(STAMP): pyproject.toml constraints.txt
 test: $(STAMP)  ## the tests, two files at a time (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
+test-core: $(CORE)/.installed  ## the core alone, in an environment without extras: what works, what the rest says, its size
+	$(CORE)/bin/python -m pytest tests/on_core
+
+$(CORE)/.installed: pyproject.toml constraints.txt
+	rm -rf $(CORE)
+	$(PYTHON) -m venv $(CORE)
+	PIP_CONSTRAINT=constraints.txt $(CORE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . pytest
+	@touch $@
+
 test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user in both sandbox layers; needs root
-	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest tests/judge/test_attacks.py -k ordinary_user
+	MICROCODER_ATTACK_USER=1 $(BIN)/python -m pytest -rs tests/judge/test_attacks.py -k ordinary_user
 
 test-docs: $(STAMP)  ## every Python and console block of the README and the tutorials, run at a small size
 	MICROCODER_DOCS=1 $(BIN)/python -m pytest tests/docs
@@ -65,4 +75,4 @@ demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, run
 	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
-	rm -rf $(VENV) $(VERL) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VERL) $(CORE) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -113,8 +113,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         name = (error.name or "").partition(".")[0]
         if name not in EXTRAS:
             raise
-        command = next((word for word in (argv or sys.argv[1:]) if not word.startswith("-")), "")
-        extra = OWN_EXTRA.get(command, EXTRAS[name])
+        words = sys.argv[1:] if argv is None else argv
+        command = next((word for word in words if not word.startswith("-")), "")
+        extra = "verl" if "run.engine=verl" in words else OWN_EXTRA.get(command, EXTRAS[name])
         _show(Refused(f"`microcoder {command}` needs the package {name}: pip install 'microcoder[{extra}]'"))
         code = Refused.exit_code
     except (click.Abort, KeyboardInterrupt):

@@ -18,6 +18,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +31,13 @@ from .collection import collect_all
 from .difficulty.select import known_hardness
 from .parts import OUTSIDE, Counts, dropped_parts, forget, kept_parts, read_losses, read_records
 from .pipeline import STAGES, ClusterCores, PipelineStep, StepProgress, chained, run
-from .record import DataError, Record
+from .record import DataError, Record, package
 from .report import Done, page, steps_of
 from .settings import Pipeline
 from .steps import check, steps_for
 
 BATCH = 500  # rows in memory
+CLEANING = ("ftfy", "markdownify", "py3langid", "selectolax")  # packages without which no problem can be cleaned
 LINES = 30  # of a statement that are shown
 FILES = {"problems": "problems.parquet", "trl": "trl.parquet", "verl": "verl.parquet", "card": "README.md"}
 EXAMPLE = '[[collect.sources]]\npath = "mbpp.jsonl"'
@@ -157,6 +159,10 @@ def make(settings: Pipeline, progress: StepProgress, only: str = STAGES[-1], tex
     out = Path(settings.output.folder)
     workers = settings.output.workers or usable_cores()
     check(settings, only)
+    if only != STAGES[0]:
+        for name in CLEANING:  # a step that misses one would say so after minutes
+            if find_spec(name) is None:
+                package(name)
     steps = steps_for(settings, out)
     parts, digest = collect_all(out, settings.collect.sources, settings.collect.limit, workers, progress)
     wanted = [step for step in steps if STAGES.index(step.stage) <= STAGES.index(only)]

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,9 @@ def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[
 def run_studies(
     studies: Sequence[Study], seeds: Sequence[int], out: Path, together: int, stop_after: float, tell: Tell
 ) -> StudyOutcome:
-    """Make the missing runs. `tell` gets a line as each one ends."""
+    """Make the missing runs. `tell` gets a line as each one ends. ModuleNotFoundError where no run could start."""
+    if find_spec("torch") is None:
+        raise ModuleNotFoundError("the runs of a study need the extra `train`", name="torch")
     out = out.resolve()  # it becomes part of settings, and the same folder may be named in many ways
     deadline = time.monotonic() + stop_after
     runs, where = planned(studies, seeds, out)

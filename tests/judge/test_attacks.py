@@ -18,6 +18,7 @@ import pwd
 import resource
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -384,10 +385,15 @@ def test_there_are_enough_attacks_and_none_expects_to_be_accepted() -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the table runs as this user, who is not root, already")
 @pytest.mark.skipif("MICROCODER_ATTACK_USER" not in os.environ, reason="takes minutes: make test-user")
-def test_the_table_holds_for_an_ordinary_user() -> None:
+def test_the_table_holds_for_an_ordinary_user(capsys: pytest.CaptureFixture[str]) -> None:
     python = interpreter_for_nobody()
     if python is None:
-        pytest.skip("the user nobody can reach no interpreter of this version, or not this file")
+        why = closed_to_nobody(__file__) or closed_to_nobody(os.path.realpath(sys.executable))
+        reason = f"the user nobody cannot enter {why}" if why else "no interpreter of this version works for nobody"
+        what_to_do = "clone to a folder that everyone may enter, say below /opt, and `make test-user` there"
+        with capsys.disabled():
+            print(f"\n{'!' * 100}\nNOT TESTED: the attacks by an ordinary user: {reason}\n{what_to_do}\n{'!' * 100}")
+        pytest.skip(f"NOT TESTED: {reason}; {what_to_do}")
     paths = [str(Path(__file__).parents[2]), *(p for p in sys.path if p.endswith("site-packages"))]
     # Not below pytest's own folder, whose permissions every other pytest of this user resets as it starts.
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
@@ -401,6 +407,22 @@ def test_the_table_holds_for_an_ordinary_user() -> None:
                  "MICROCODER_CACHE": "/dev/null"},  # no place for a precompiled header: it must do without
         )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def closed_to_nobody(path: str) -> str:
+    """The first folder on the way to a file that others than its owner may not enter; "" if there is none."""
+    way = reversed(Path(path).absolute().parents)
+    return next((str(folder) for folder in way if not folder.stat().st_mode & stat.S_IXOTH), "")
+
+
+def test_the_folder_that_keeps_an_ordinary_user_out_is_named() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:  # pytest's own folders are closed already
+        mine = Path(home, "mine")
+        (mine / "clone").mkdir(parents=True)
+        os.chmod(home, 0o755)
+        for mode, closed in ((0o700, str(mine)), (0o755, "")):
+            mine.chmod(mode)
+            assert closed_to_nobody(str(mine / "clone" / "file.py")) == closed
 
 
 def interpreter_for_nobody() -> str | None:
