@@ -15,17 +15,7 @@ import microcoder as mc
 
 EXAMPLES = Path(mc.__file__).parent / "examples"
 PROBLEMS, SOLUTIONS = EXAMPLES / "problems.jsonl", EXAMPLES / "solutions.jsonl"
-TOOLS = {
-    "pip",
-    "setuptools",
-    "pkg_resources",
-    "_distutils_hack",
-    "pytest",
-    "_pytest",
-    "pluggy",
-    "iniconfig",
-    "packaging",
-}
+TOOLS = set("pip setuptools pkg_resources _distutils_hack pytest _pytest pluggy iniconfig packaging".split())
 AIM_MB, BOUND_MB = 200, 300  # pyarrow alone takes 156 and numpy 71
 
 
