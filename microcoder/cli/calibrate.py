@@ -18,7 +18,7 @@ from .shown import echo
 @click.option("--grid", help="Temperatures, such as 0.4,0.8,1.2; else 0.2 to 1.8 in steps of 0.2.")
 @click.option("--problems", type=click.IntRange(min=1), default=32, show_default=True, help="Problems to sample.")
 @click.option("--pilot-steps", type=click.IntRange(min=0), default=12, show_default=True, help="Steps of a pilot run.")
-@click.option("-o", "--output", type=click.Path(), default="calibration.png", show_default=True, help="The figure.")
+@click.option("-o", "--output", type=click.Path(), default="calibration.png", show_default=True, help="Figure file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(
     words: tuple[str, ...], grid: str | None, problems: int, pilot_steps: int, output: str, as_json: bool

@@ -28,9 +28,9 @@ def command() -> None:
 @command.command("run")
 @click.argument("config", type=click.Path())
 @click.argument("settings", nargs=-1)
-@click.option("--only", type=click.Choice(STAGES), help="Go no further than this stage.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many problems of each source, in a folder apart.")
-@click.option("--ray", metavar="ADDRESS", default="", help="On a Ray cluster; auto: the one this machine belongs to.")
+@click.option("--only", type=click.Choice(STAGES), help="Stop after this stage.")
+@click.option("--limit", type=click.IntRange(min=1), help="Most problems of each source, to try; in OUT-limit-N.")
+@click.option("--ray", metavar="ADDRESS", default="", help="Use a Ray cluster; auto: the one of this machine.")
 def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | None, ray: str) -> None:
     """Make a training set as the file CONFIG says. Run the same command again to continue a stopped one."""
     from ..api import build_dataset
@@ -81,8 +81,8 @@ def config(words: tuple[str, ...], comments: bool) -> None:
 @command.command("show")
 @click.argument("out", type=click.Path(exists=True, file_okay=False))
 @click.option("--dropped", metavar="REASON", help="Problems that were dropped for this reason.")
-@click.option("--step", metavar="STEP", help="Of this step, such as filter/2-duplicates; else the last that fits.")
-@click.option("--id", "ident", metavar="ID", help="One problem, wherever it went.")
+@click.option("--step", metavar="STEP", help="Step, such as filter/2-duplicates; else the last that fits.")
+@click.option("--id", "ident", metavar="ID", help="Show one problem, kept or dropped.")
 @click.option("-n", "count", type=click.IntRange(min=1), default=SHOWN, help=f"At most so many; {SHOWN} if not given.")
 def show(out: str, dropped: str | None, step: str | None, ident: str | None, count: int) -> None:
     """Print problems that `data run` has kept or dropped, and why."""
@@ -99,7 +99,7 @@ def show(out: str, dropped: str | None, step: str | None, ident: str | None, cou
 
 @command.command("report")
 @click.argument("out", type=click.Path(exists=True, file_okay=False))
-@click.option("-o", "target", type=click.Path(), help="Where to; OUT/report.html if not given.")
+@click.option("-o", "target", type=click.Path(), help="Output file; OUT/report.html if not given.")
 def report(out: str, target: str | None) -> None:
     """Write the report of a `data run` as a page."""
     from ..data.report import page

@@ -89,24 +89,24 @@ def command() -> None:
 @suite_options
 @click.option("-n", "--samples", "--tries", "samples", type=click.IntRange(min=1),
               help="Samples for each problem; 4 if not given.")  # fmt: skip
-@click.option("--temperature", type=click.FloatRange(min=0), help="Of sampling; 0.2 if not given.")
-@click.option("--limit", "limits", metavar="N[,N...]", help="Tokens in a response; several cost as the largest.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of sampling.")
-@click.option("--completions", type=click.Path(), default="", help="Score this file instead of a model.")
+@click.option("--temperature", type=click.FloatRange(min=0), help="Sampling temperature; 0.2 if not given.")
+@click.option("--limit", "limits", metavar="N[,N...]", help="Most tokens in a completion; several cost as the largest.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of sampling.")
+@click.option("--completions", type=click.Path(), default="", help="Score this file of completions instead of a model.")
 @click.option("--missing", type=click.Choice(("refuse", "wrong", "skip")), default="refuse", show_default=True,
               help="What to do with problems that have no completion.")  # fmt: skip
 @click.option("--server", metavar="URL", default="",
-              help="Ask MODEL there: any OpenAI-compatible address, mostly ending in /v1.")  # fmt: skip
+              help="Sample from MODEL at this OpenAI-compatible address, which mostly ends in /v1.")  # fmt: skip
 @click.option("--key-env", default="", help="The environment variable with the server's key.")
 @click.option("--concurrency", type=click.IntRange(min=1), default=32, show_default=True, help="Requests at a time.")
-@click.option("-o", "--output", type=click.Path(), help="The folder; else runs/a/bench/SUITE or bench/MODEL/SUITE.")
-@click.option("--fresh", is_flag=True, help="Start the folder over instead of going on with it.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="To print.")
+@click.option("-o", "--output", type=click.Path(), help="Output folder; else runs/a/bench/SUITE or bench/MODEL/SUITE.")
+@click.option("--fresh", is_flag=True, help="Start the folder over instead of continuing it.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Print as this.")
 def run(words: tuple[str, ...], suite: str, form: str, limits: str | None, **options: Any) -> int:
     """Score MODEL on a suite: nano, a hub id, a folder, a run such as runs/a; or a file of completions.
 
-    Samples are kept as they come: after a kill the same command goes on, and ends as if it had never been stopped. Each
-    is judged under LiveCodeBench's rule (exact) and ours (robust) at once.
+    Completions are written as they come: after a kill the same command continues, with the same result. Each program is
+    judged under LiveCodeBench's rule (exact) and ours (robust) at once.
     """
     from ..api import evaluate
 

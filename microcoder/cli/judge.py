@@ -40,7 +40,7 @@ SHOWN = 10  # bad lines that are printed one by one; the rest are only counted
 @click.option("--policy", cls=Setting, setting="judge.policy", type=click.Choice(POLICIES))
 @click.option("--ray", metavar="ADDRESS", help="Short for judge.on=ray:ADDRESS; auto: this machine's cluster.")
 @click.option("--all-tests", is_flag=True, help="Short for judge.stop_at_first_failure=false.")
-@click.option("--fresh", is_flag=True, help="Start the output file over instead of going on with it.")
+@click.option("--fresh", is_flag=True, help="Start the output file over instead of continuing it.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first so many solutions.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(

@@ -19,25 +19,25 @@ TOKEN = "MICROCODER_TOKEN"
 @click.command("serve", cls=WithSettings)
 @click.argument("overrides", nargs=-1, metavar="[section.key=value ...]", shell_complete=complete_setting)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at; 0.0.0.0: all of them.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8422, show_default=True, help="0: any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8422, show_default=True, help="Port; 0: any free one.")
 @click.option(
     "--token", "tokens", metavar="T", multiple=True, envvar=TOKEN, show_envvar=True,
-    help="What a client must give; may be given more than once, each being a client of its own for the limits. Made "
-    "up where --host is not this machine alone.",
+    help="Token that a client must give; may be given several times, one for each client. A random one is made if "
+    "--host is not local.",
 )  # fmt: skip
 @click.option("--config", "config_file", type=click.Path(), help="A TOML file with settings.")
 @click.option("--workers", cls=Setting, setting="judge.workers")
-@click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Candidates that may wait.")
-@click.option("--per-client", type=click.IntRange(1), help="Candidates a client may have here; half of --queue.")
+@click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Programs that may wait.")
+@click.option("--per-client", type=click.IntRange(1), help="Waiting programs of one client; else half of --queue.")
 @click.option("--queue-mb", type=click.IntRange(16), default=2048, show_default=True,
-    help="Memory for what clients have sent and not yet read; a client may have half.")  # fmt: skip
+    help="Memory for requests and unread answers; one client may use half.")  # fmt: skip
 @click.option("--connections", type=click.IntRange(8), default=1024, show_default=True,
-    help="Connections at a time, fewer where descriptors are short; an address may have half.")  # fmt: skip
-@click.option("--max-mb", type=click.IntRange(1), default=128, show_default=True, help="The largest request.")
-@click.option("--max-seconds", type=click.IntRange(1), default=600, show_default=True, help="The longest time limit.")
-@click.option("--max-memory-mb", type=click.IntRange(16), default=16384, show_default=True, help="And of memory.")
-@click.option("--max-output-mb", type=click.IntRange(1), default=256, show_default=True, help="The largest output_mb.")
-@click.option("--max-tests", type=click.IntRange(1), default=10_000, show_default=True, help="Tests of a problem.")
+    help="Most connections at a time; one address may use half.")  # fmt: skip
+@click.option("--max-mb", type=click.IntRange(1), default=128, show_default=True, help="Largest request in MB.")
+@click.option("--max-seconds", type=click.IntRange(1), default=600, show_default=True, help="Highest time limit.")
+@click.option("--max-memory-mb", type=click.IntRange(16), default=16384, show_default=True, help="Most memory.")
+@click.option("--max-output-mb", type=click.IntRange(1), default=256, show_default=True, help="Highest output_mb.")
+@click.option("--max-tests", type=click.IntRange(1), default=10_000, show_default=True, help="Most tests of a problem.")
 def command(
     overrides: tuple[str, ...],
     host: str,

@@ -25,12 +25,12 @@ def command() -> None:
 @command.command("run")
 @click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_study)
 @click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Runs of each arm; else as the scale says.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Seeds of each arm; else as the scale says.")
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Number of the first seed.")
-@click.option("--out", default="studies-out", show_default=True, type=click.Path(), help="The folder for everything.")
+@click.option("--out", default="studies-out", show_default=True, type=click.Path(), help="Output folder.")
 @click.option("--together", type=click.IntRange(min=1), help="Runs side by side; else as the scale says.")
-@click.option("--stop-after", type=click.FloatRange(min=0), default=float("inf"), help="Seconds until it stops.")
-@click.option("--dry-run", is_flag=True, help="Print the runs, and make none.")
+@click.option("--stop-after", type=click.FloatRange(min=0), default=float("inf"), help="Stop after so many seconds.")
+@click.option("--dry-run", is_flag=True, help="List the runs without making them.")
 def run(
     words: tuple[str, ...],
     scale_name: str,

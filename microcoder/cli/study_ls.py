@@ -20,7 +20,7 @@ Verdicts = dict[tuple[str, int], str]  # of a study's claim
 
 @click.command("ls")
 @click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
-@click.option("--out", type=click.Path(), help="Where studies were run and reported: verdicts are shown too.")
+@click.option("--out", type=click.Path(), help="Folder of reported studies: show their verdicts too.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def ls(scale_name: str, out: str | None, as_json: bool) -> None:
     """List the studies and the 34 claims.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("out", type=click.Path())
-@click.option("-o", "--output", type=click.Path(), help="The page, a .md file; else OUT/report.md.")
-@click.option("--no-figures", is_flag=True, help="Draw none; else they lie beside the page, as PNG and SVG.")
+@click.option("-o", "--output", type=click.Path(), help="Output page, a .md file; else OUT/report.md.")
+@click.option("--no-figures", is_flag=True, help="Draw no figures; else they are beside the page, as PNG and SVG.")
 @click.option("--json", "as_json", is_flag=True, help="Print OUT/report.json instead of the table.")
 def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int:
     """Decide the claims by the runs in OUT: a page with verdicts, effects, intervals and figures.

@@ -17,11 +17,11 @@ from .shown import echo
 @click.command("view")
 @click.argument("path", type=click.Path(path_type=Path), default=Path("runs"))
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at; 0.0.0.0: all of them.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8421, show_default=True, help="0: any that is free.")
-@click.option("--token", metavar="T", help="What a browser must give; made up where --host is not this machine alone.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8421, show_default=True, help="Port; 0: any free one.")
+@click.option("--token", metavar="T", help="Token that a browser must give; a random one if --host is not local.")
 @click.option("--open/--no-open", "opens", default=False, help="Open the browser too.")
-@click.option("--export", "target", type=click.Path(path_type=Path), metavar="FILE", help="Write one file to send.")
-@click.option("--export-mb", type=click.FloatRange(0), default=20.0, show_default=True, help="Text of rollouts in it.")
+@click.option("--export", "target", type=click.Path(path_type=Path), metavar="FILE", help="Write one HTML file.")
+@click.option("--export-mb", type=click.FloatRange(0), default=20.0, show_default=True, help="MB of rollouts in it.")
 def command(
     path: Path, host: str, port: int, token: str | None, opens: bool, target: Path | None, export_mb: float
 ) -> None:

@@ -203,12 +203,12 @@ class GrpoConfig(Section):
         description="Repetition: the last m tokens equal the m before (literal), or the tail has some period up to m.",
     )
     repeat_tokens: int = Field(
-        default=0, ge=0, description="m; 0: 128 for limits of 4096 tokens and more, else max(8, limit / 32)."
+        default=0, ge=0, description="m in grpo.repeat; 0: 128 for limits from 4096 tokens on, else max(8, limit / 32)."
     )
     dynamic_sampling: int = Field(
         default=0,
         ge=0,
-        description="Rounds in which groups without signal are replaced by those of new problems; 0: none.",
+        description="Rounds in which groups without signal are replaced by groups of new problems; 0: none.",
     )
     overlong_buffer: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
         default=0,
@@ -219,7 +219,7 @@ class GrpoConfig(Section):
     )
     control: Literal["none", "shuffled_rewards"] = Field(
         default="none",
-        description="A control experiment. shuffled_rewards: rewards are dealt out at random among a step's responses.",
+        description="A control experiment. shuffled_rewards: rewards are shuffled among a step's responses.",
     )
 
 
@@ -293,7 +293,7 @@ class ClusterConfig(Section):
     )
     address: str = Field(
         default="",
-        description="A Ray cluster that is up; auto: the one that this machine is part of; empty: one is started here.",
+        description="Address of a Ray cluster; auto: the one that this machine is part of; empty: start one here.",
     )
     tensor_parallel: int = Field(default=1, ge=1, description="GPUs that hold one copy of the model to generate with.")
     offload: bool = Field(

@@ -1,4 +1,4 @@
-// Bench results: their reports, and the tries at each problem.
+// Evaluations: their reports, and the tries at each problem.
 
 import { answer } from './api.js';
 import { choose, empty, field, fill, h, number, percent, seen } from './dom.js';
@@ -37,12 +37,12 @@ export async function benchPage(root) {
   const filter = h('input', { type: 'search', 'data-search': true, placeholder: 'problem', oninput: () => change({ q: filter.value }, true) });
   let parameters = {}, found = null, wanted = [], shown = '';
   const side = h('ol', { class: 'picks', 'aria-label': 'Problems' }), main = h('section', { class: 'group', 'aria-label': 'Samples' }), bar = h('div', { class: 'bar' });
-  fill(root, h('h1', {}, 'Bench results'), body);
+  fill(root, h('h1', {}, 'Evaluations'), body);
 
   function listing() {
     found = null;
-    redraw(body, list.bench.length ? table('Bench results', COLUMNS, list.bench, parameters.sort ?? 'name')
-      : empty('No bench results yet', 'Nothing under this folder holds a scores.json. Score a model, and look again:', h('code', {}, 'microcoder eval nano --suite starter')));
+    redraw(body, list.bench.length ? table('Evaluations', COLUMNS, list.bench, parameters.sort ?? 'name')
+      : empty('No evaluations yet', 'Nothing under this folder holds a scores.json. Score a model, and look again:', h('code', {}, 'microcoder eval nano --suite starter')));
   }
 
   function problems() {
@@ -64,7 +64,7 @@ export async function benchPage(root) {
       found = await answer('bench', { bench: parameters.bench });
       shown = '';
       const report = h('details', { open: !parameters.problem, class: 'report' }, h('summary', {}, 'Report'), markdown(found.report || 'There is no report.md.', figureOf(found.name)));
-      fill(body, h('p', {}, h('a', { href: '#/bench' }, '← all bench results')), found.fault ? h('p', { class: 'note' }, seen(found.fault)) : null, report, h('h2', {}, 'Problems'), bar, h('div', { class: 'split' }, side, main));
+      fill(body, h('p', {}, h('a', { href: '#/bench' }, '← all evaluations')), found.fault ? h('p', { class: 'note' }, seen(found.fault)) : null, report, h('h2', {}, 'Problems'), bar, h('div', { class: 'split' }, side, main));
     }
     const { problem, limit } = problems();
     if (problem === undefined) { shown = ''; return fill(main, empty('No problem is like that', 'Choose another filter.')); }

@@ -1,4 +1,4 @@
-// Two runs, or two bench results, on the same problems: what the second wins and loses, sample by sample.
+// Two runs, or two evaluations, on the same problems: what the second wins and loses, sample by sample.
 
 import { answer } from './api.js';
 import { badge, choose, empty, field, fill, h, number, percent, seen } from './dom.js';
@@ -12,11 +12,11 @@ const outcome = (line) => (gain(line) > 0 ? 'won' : gain(line) < 0 ? 'lost' : 's
 
 export async function comparePage(root) {
   const list = await answer('list');
-  const names = [...list.runs.map((run) => [run.name, seen(run.name)]), ...list.bench.map((one) => [one.name, `${seen(one.name)} (bench)`])];
+  const names = [...list.runs.map((run) => [run.name, seen(run.name)]), ...list.bench.map((one) => [one.name, `${seen(one.name)} (evaluation)`])];
   let parameters = {}, found = null, loaded = '', shown = '';
   const bar = h('div', { class: 'bar' }), sums = h('div'), side = h('ol', { class: 'picks', 'aria-label': 'Problems' }), main = h('section', { class: 'group', 'aria-label': 'Samples' });
   const filter = h('input', { type: 'search', 'data-search': true, placeholder: 'problem', oninput: () => change({ q: filter.value }, true) });
-  fill(root, h('h1', {}, 'Compare'), h('p', { class: 'quiet' }, 'Two runs or bench results on the same problems; of a run, each problem as it was sampled last.'), bar, sums, h('div', { class: 'split' }, side, main));
+  fill(root, h('h1', {}, 'Compare'), h('p', { class: 'quiet' }, 'Two runs or evaluations on the same problems; of a run, each problem as it was sampled last.'), bar, sums, h('div', { class: 'split' }, side, main));
 
   const items = () => found.problems.filter((line) => (!parameters.find || outcome(line) === parameters.find) && (!parameters.q || line[0].toLowerCase().includes(parameters.q.toLowerCase())));
   const count = (kind) => found.problems.filter((line) => outcome(line) === kind).length;
@@ -79,7 +79,7 @@ export async function comparePage(root) {
       if (both && key !== loaded) { found = await answer('compare', { a: parameters.a, b: parameters.b }); loaded = key; }
       if (!both) [found, loaded] = [null, ''];
       controls();
-      if (!both) return names.length < 2 ? nothing('Nothing to compare yet', 'It takes two runs with rollouts, or two bench results, under this folder.') : nothing('Choose two', 'Pick the first and the second above, or tick two runs in the table of runs.');
+      if (!both) return names.length < 2 ? nothing('Nothing to compare yet', 'It takes two runs with rollouts, or two evaluations, under this folder.') : nothing('Choose two', 'Pick the first and the second above, or tick two runs in the table of runs.');
       if (!found.problems.length) return nothing('No problem in common', `Their rollouts have no problem in common. ${found.note}`);
       summary();
       if (!items().some((line) => line[0] === parameters.problem) && items()[0]) {
