@@ -29,8 +29,8 @@ from benchmarks.data.stories import LAYOUTS, Task, story
 from microcoder.files import write_problems
 from microcoder.schema import Problem, Test
 from microcoder.starter import Draft, draw
+from microcoder.starter.drafts import Value, inputs
 from microcoder.starter.generate import build, trace
-from microcoder.starter.operations import Value, inputs
 
 SOURCES = 4
 EVALUATION = 500

@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.gpu import qwen_plan as plan
 from benchmarks.gpu.qwen_plan import BASE, Entry, Scoring
 from microcoder.runs import latest_checkpoint, read_metrics
-from microcoder.study.processes import Command, side_by_side, tail
+from microcoder.study.launch import Command, side_by_side, tail
 
 SCORING_S = 60.0  # a guess, until one has ended
 SLACK_S = 10.0

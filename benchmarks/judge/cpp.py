@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from microcoder import Judge, Problem, Solution, Test
-from microcoder.judge import cpp
+from microcoder.judge import languages
 from microcoder.judge.boxes import Limits
 from microcoder.judge.examine import Examiner, Settings
 from microcoder.judge.languages import opener
@@ -83,7 +83,7 @@ def seconds(judge: Judge, arm: Arm, candidates: int, tests: int) -> float:
 def costs(arm: Arm, repeat: int) -> dict[str, float]:
     """Median milliseconds of each step of a candidate's way, one step at a time in one process."""
     with_cache(arm)
-    cpp.toolchain.cache_clear()
+    languages.toolchain.cache_clear()
     examiner = Examiner(Settings())
     taken: dict[str, list[float]] = {"compile": [], "open a box": [], "run a test": []}
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.mbpp.results import Trained
 from benchmarks.mbpp.train import ARMS
-from microcoder.runs.plot import STYLE
-from microcoder.runs.series import series, smooth
+from microcoder.runs.plot import STYLE, series, smooth
 
 HUES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C", "#000000")
 COLOURS = dict(zip(ARMS, HUES, strict=True))  # an arm keeps its colour, whichever others there are

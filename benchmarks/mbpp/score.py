@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from benchmarks.mbpp.results import UNTRAINED, read_score, score_file, score_words, trained
 from benchmarks.mbpp.train import ARMS
-from microcoder.study.processes import Command, side_by_side, tail
+from microcoder.study.launch import Command, side_by_side, tail
 
 
 def score(args: Namespace) -> int:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from microcoder.config import load, to_toml
-from microcoder.study.processes import Command, side_by_side, tail
+from microcoder.study.launch import Command, side_by_side, tail
 
 COMMON = [
     "model.name=smollm2-135m",

@@ -13,8 +13,7 @@ import numpy as np
 from benchmarks.selection.data import ARMS
 from benchmarks.selection.results import Arm
 from benchmarks.shared.means import Scores
-from microcoder.runs.plot import BLUE, GREY, RED, STYLE
-from microcoder.runs.series import smooth
+from microcoder.runs.plot import BLUE, GREY, RED, STYLE, smooth
 
 COLOURS = dict(zip(ARMS, (RED, GREY, BLUE), strict=True))
 TITLES = (

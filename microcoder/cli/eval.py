@@ -246,7 +246,7 @@ class VerdictProgress:
     """Show progress on the terminal: verdicts so far, and time left."""
 
     def __init__(self, total: int) -> None:
-        from .progress import Progress
+        from .terminal import Progress
 
         self.progress = Progress(total, "verdicts")
 

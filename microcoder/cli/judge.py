@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import heapq
 import itertools
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..schema import POLICIES, Problem, Solution
+from ..schema import ACCEPTED, POLICIES, VERDICTS, Problem, Solution, Verdict
 from . import Refused
 from .completion import complete_setting
 from .settings import Setting, WithSettings
-from .shown import echo
+from .shown import echo, visible
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from ..config import JudgeConfig
     from ..files import BadLine, VerdictLog
-    from .progress import Progress
-    from .summary import Tally
+    from .terminal import Progress
 
 SHOWN = 10  # bad lines that are printed one by one; the rest are only counted
+
+
+SLOWEST = 3
 
 
 @click.command("judge", cls=WithSettings)
@@ -101,8 +108,7 @@ def _judge(
 ) -> int:
     from ..files import VerdictLog, count_records
     from ..judge.remote import open_judge
-    from .progress import Progress
-    from .summary import Tally, render
+    from .terminal import Progress
 
     tally, bad = Tally(), BadLines()
     total = min(count_records(solutions_path), limit or 1 << 62)
@@ -117,9 +123,7 @@ def _judge(
             key = Key(config)
             started, layer, used = time.monotonic(), judge.sandbox, judge.workers
             progress = stack.enter_context(Progress(total))
-            for solution, verdict in judge.map(
-                _pairs(solutions_path, problems, limit, log, key, bad, tally, progress)
-            ):
+            for solution, verdict in judge.map(_pairs(solutions_path, problems, limit, log, key, bad, tally, progress)):
                 if log:
                     verdict.digest = key.of(problems[solution.problem_id], solution)
                     log.append(verdict)
@@ -238,3 +242,93 @@ def _exit_status(summary: dict[str, Any], bad: BadLines) -> int:
     if faults:
         echo(f"exit status 1: the judge itself failed on {faults} programs (internal_error)", err=True)
     return 1 if faults or summary["unreadable"] else 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Count verdicts: those of this run, and those that an earlier run left in the output."""
+
+    judged: int = 0
+    resumed: int = 0
+    unreadable: int = 0
+    inside: int = 0
+    cpu_s: float = 0.0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    strategies: Counter[str] = field(default_factory=Counter)
+    slowest: list[tuple[float, str]] = field(default_factory=list)  # a heap of the few largest
+
+    def add(self, verdict: Verdict, resumed: bool = False) -> None:
+        self.resumed += resumed
+        self.judged += not resumed
+        self.inside += verdict.inside
+        self.cpu_s += verdict.cpu_s
+        self.verdicts[verdict.verdict] += 1
+        if verdict.verdict == ACCEPTED and verdict.strategy:
+            self.strategies[verdict.strategy] += 1
+        entry = (verdict.cpu_s, verdict.id)
+        if len(self.slowest) < SLOWEST:
+            heapq.heappush(self.slowest, entry)
+        else:
+            heapq.heappushpop(self.slowest, entry)
+
+    def summary(self, wall_s: float, **about: Any) -> dict[str, Any]:
+        """Everything that is shown; `about` holds what the run knows of itself: sandbox, workers, policy, output."""
+        return {
+            "programs": self.judged + self.resumed,
+            "verdicts": {name: self.verdicts[name] for name in VERDICTS if self.verdicts[name]},
+            "unreadable": self.unreadable,
+            "judged": self.judged,
+            "resumed": self.resumed,
+            "wall_s": round(wall_s, 3),
+            "programs_per_s": round(self.judged / wall_s, 2) if wall_s > 0 else 0.0,
+            "cpu_s": round(self.cpu_s, 3),
+            "slowest": [{"id": ident, "cpu_s": round(cpu, 4)} for cpu, ident in sorted(self.slowest, reverse=True)],
+            "strategies": dict(self.strategies.most_common()),
+            "inside": self.inside,
+            **about,
+        }
+
+
+def render(summary: dict[str, Any]) -> RenderableType:
+    """Return the summary as a rich table: verdicts first, then speed and settings."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    total = summary["programs"]
+    verdicts = Table("verdict", box=box.SIMPLE_HEAD)
+    verdicts.add_column("programs", justify="right")
+    verdicts.add_column("share", justify="right")
+    for name, count in summary["verdicts"].items():
+        style = {ACCEPTED: "green", "internal_error": "red"}.get(name)
+        verdicts.add_row(name, str(count), f"{100 * count / total:.1f}%", style=style)
+    verdicts.add_section()
+    verdicts.add_row("all", str(total), "", style="bold")
+    if summary["unreadable"]:
+        verdicts.add_row("unreadable", str(summary["unreadable"]), "", style="red")
+
+    facts = Table(box=None, show_header=False, padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, text in _facts(summary):
+        facts.add_row(name, Text(text))  # Text: an id such as [x] is not markup
+    return Group(verdicts, facts)
+
+
+def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    resumed = f"; {summary['resumed']} were judged before" if summary["resumed"] else ""
+    inside = " (a test ran in the program's own process: a weaker promise)" if summary["inside"] else ""
+    return [
+        (
+            "speed",
+            f"{summary['programs_per_s']} programs/s ({summary['judged']} in {summary['wall_s']:.1f} s, "
+            f"{summary['workers']} workers){resumed}",
+        ),
+        ("cpu", f"{summary['cpu_s']:.1f} s in the programs"),
+        ("slowest", ", ".join(f"{visible(s['id'])} ({s['cpu_s']:.2f} s)" for s in summary["slowest"]) or "-"),
+        ("accepted by", ", ".join(f"{name} {count}" for name, count in summary["strategies"].items()) or "-"),
+        ("judged inside", f"{summary['inside']}{inside}"),
+        ("policy", summary["policy"]),
+        ("sandbox", summary["sandbox"]),
+    ]

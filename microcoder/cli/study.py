@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import textwrap
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import Refused
 from .completion import complete_study
 from .shown import echo
-from .study_ls import ls
-from .study_report import report
 
 if TYPE_CHECKING:
-    from ..study.plan import Study
+    from ..study.plan import Claim, Scale, Study
+    from ..study.results import Decided
+
+Verdicts = dict[tuple[str, int], str]  # of a study's claim
 
 
 @click.group("study")
@@ -89,5 +94,122 @@ def _dry_run(studies: list[Study], seeds: range, folder: Path) -> int:
     return 0
 
 
-command.add_command(ls)
-command.add_command(report)
+@command.command("ls")
+@click.option("--scale", "scale_name", default="nano", show_default=True, help="The size of the runs: nano, smollm2.")
+@click.option("--out", type=click.Path(), help="Folder of reported studies: show their verdicts too.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def ls(scale_name: str, out: str | None, as_json: bool) -> None:
+    """List the studies and the 34 claims.
+
+    Each claim stands with what decides it: a statistic of runs, the arms that are compared, and what is expected.
+    """
+    from ..study.launch import plan
+    from ..study.plan import ORDER, StudyError, find_scale, find_study, load_study
+    from ..study.report import read_verdicts
+
+    try:
+        scale = find_scale(scale_name)
+        studies = [load_study(find_study(name), scale) for name in ORDER]
+        verdicts = read_verdicts(out, scale.name) if out else {}
+    except StudyError as error:
+        raise Refused(str(error)) from None
+    runs = len(plan(studies, range(scale.seeds))[0])
+    if as_json:
+        echo(json.dumps(_record(scale, studies, runs, verdicts), indent=1))
+        return
+    echo(_table(scale, studies, runs))
+    for study in studies:
+        if study.claims:
+            echo(f"\n{study.name}: {study.title} (figure {study.figure})")
+        for claim in study.claims:
+            echo(_claim(claim, verdicts))
+    echo("\nrun one: microcoder study run truncation; list its runs first: --dry-run")
+
+
+def _table(scale: Scale, studies: list[Study], runs: int) -> str:
+    from ..layout import Table, aligned
+
+    rows: list[tuple[str, ...]] = [
+        (study.name, study.title, str(len(study.arms)), str(len(study.arms) * scale.seeds), _numbers(study))
+        for study in studies
+    ]
+    totals = (sum(len(study.arms) for study in studies), runs, sum(len(study.claims) for study in studies))
+    rows.append(("all", "arms with the same settings share their runs", *map(str, totals)))
+    title = f"{scale.name}: {scale.about}; {scale.seeds} seeds"
+    return aligned(Table(title, ("study", "", "arms", "runs", "claims"), rows, words=2))
+
+
+def _numbers(study: Study) -> str:
+    numbers = [claim.number for claim in study.claims]
+    return f"{min(numbers)}-{max(numbers)}" if numbers else ""
+
+
+def _claim(claim: Claim, verdicts: Verdicts) -> str:
+    from ..study.phrases import comparison, expected_words
+
+    verdict = verdicts.get((claim.study, claim.number), "")
+    head = f"{claim.text} [{verdict}]" if verdict else claim.text
+    tests = [f"{comparison(test)}: {expected_words(test)}".replace("`", "") for test in claim.tests]
+    wrapped = [textwrap.fill(test, 112, initial_indent=" " * 6, subsequent_indent=" " * 8) for test in tests]
+    return "\n".join([f"{claim.number:4}  {head}", *wrapped])
+
+
+def _record(scale: Scale, studies: list[Study], runs: int, verdicts: Verdicts) -> dict[str, Any]:
+    def claim(each: Claim) -> dict[str, Any]:
+        verdict = verdicts.get((each.study, each.number))
+        return dataclasses.asdict(each) | ({"verdict": verdict} if verdict else {})
+
+    found = {
+        study.name: {
+            "title": study.title,
+            "figure": study.figure,
+            "about": study.about,
+            "arms": {arm.name: arm.label for arm in study.arms},
+            "runs": len(study.arms) * scale.seeds,
+            "claims": [claim(each) for each in study.claims],
+        }
+        for study in studies
+    }
+    return {"scale": scale.name, "about": scale.about, "seeds": scale.seeds, "runs": runs, "studies": found}
+
+
+@command.command("report")
+@click.argument("out", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), help="Output page, a .md file; else OUT/report.md.")
+@click.option("--no-figures", is_flag=True, help="Draw no figures; else they are beside the page, as PNG and SVG.")
+@click.option("--json", "as_json", is_flag=True, help="Print OUT/report.json instead of the table.")
+def report(out: str, output: str | None, no_figures: bool, as_json: bool) -> int:
+    """Decide the claims by the runs in OUT: a page with verdicts, effects, intervals and figures.
+
+    Runs that are not finished are left out, and named. OUT is what `study run --out` names.
+    """
+    from ..runs import RunError
+    from ..study.plan import StudyError
+    from ..study.report import write_report
+
+    try:
+        scales, page = write_report(out, output, not no_figures)
+    except (StudyError, RunError) as error:
+        raise Refused(str(error)) from None
+    numbers = Path(out) / "report.json"
+    if as_json:
+        echo(numbers.read_text(encoding="utf-8"), nl=False)
+        return 0
+    echo("\n\n".join(map(_verdict_table, scales)))
+    for scale in (each.runs for each in scales if each.runs.unfinished):
+        echo(f"{scale.name}: {len(scale.unfinished)} of {scale.planned} runs are unfinished, and left out")
+    echo(f"the page: {page}; its numbers: {numbers}")
+    return 0
+
+
+def _verdict_table(decided: Decided) -> str:
+    """Return a table of verdicts: how many claims of each study have which."""
+    from ..layout import Table, aligned
+    from ..study.decisions import VERDICTS
+
+    counts = Counter((study, decision.verdict) for (study, _), decision in decided.decisions.items())
+    rows = [
+        (study, *(str(counts[study, each] or "") for each in VERDICTS)) for study in dict.fromkeys(s for s, _ in counts)
+    ]
+    totals = [str(sum(counts[study, each] for study, *_ in rows)) for each in VERDICTS]
+    return aligned(Table(decided.name, ("claims of", *VERDICTS), [*rows, ("all", *totals)]))

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..runs.disk import write_whole, writing
-from ..runs.plot import BLUE, GREEN, GREY, ORANGE, RED, STYLE, _finish, _matplotlib
-from ..runs.series import series
+from ..runs.plot import BLUE, GREEN, GREY, ORANGE, RED, STYLE, _finish, _matplotlib, series
 from .catalog import Note
 from .folder import ResultFolder, slug
 from .harness import Exam, Watch, run, unwatched

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Solution, TestVerdict, Verdict
-from . import cpp
 from .boxes import BEAT, Box, BoxError, Broken, Limits, Outcome, Toolchain, Unfit, Zygote, started
 from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
 from .compare.match import show
 from .extract import code_block
-from .languages import NAMES, CompileError, opener, packages
+from .languages import NAMES, CompileError, NoCompiler, opener, packages, toolchain, try_out
 from .sandbox import values
 
 TRIES = 3
@@ -66,9 +65,9 @@ class Examiner:
         return started(lambda: Zygote(self.own.layer, self.watch, toolchain))
 
     def _compiler(self) -> Zygote:
-        zygote = self._started(cpp.toolchain(self.own.layer))
+        zygote = self._started(toolchain(self.own.layer))
         try:
-            cpp.try_out(zygote, self.zygote("plain"))
+            try_out(zygote, self.zygote("plain"))
         except BaseException:
             zygote.close()
             raise
@@ -104,7 +103,7 @@ class Examiner:
             try:
                 self._examine(problem, solution, verdict)
                 break
-            except (SchemaError, cpp.NoCompiler) as error:
+            except (SchemaError, NoCompiler) as error:
                 verdict.verdict, verdict.message = "internal_error", str(error)
                 break
             except BoxError as error:

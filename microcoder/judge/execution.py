@@ -11,9 +11,8 @@ import time
 from dataclasses import dataclass
 
 from .boxes import BoxError, Broken, Limits
-from .cpp import NoCompiler
 from .examine import TRIES, Examiner, failure, signal_name
-from .languages import CompileError, opener
+from .languages import CompileError, NoCompiler, opener
 
 
 @dataclass(frozen=True, slots=True)

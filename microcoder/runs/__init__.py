@@ -1,10 +1,9 @@
 """A run directory: what training writes and everything else only reads. Nothing here knows an engine, or torch.
 
-    disk.py         a whole file at once, or one line at the end; a kill at any moment harms neither; one writer
-    directory.py    Run, that writer, and the readers: run.json, config.toml, metrics.jsonl, checkpoints; rewinding
-    rollouts.py     the rollouts of a step, an index of them, and what came of each problem
-    series.py       metrics as arrays: smoothed, cut into stages
-    plot.py         figures of a run and of a calibration; it loads matplotlib, so it is not imported here
+disk.py         a whole file at once, or one line at the end; a kill at any moment harms neither; one writer
+directory.py    Run, that writer, and the readers: run.json, config.toml, metrics.jsonl, checkpoints; rewinding
+rollouts.py     the rollouts of a step, an index of them, and what came of each problem
+plot.py         metrics as arrays: smoothed, cut into stages; figures of a run and of a calibration
 """
 
 from .directory import Run, checkpoints, latest_checkpoint, read_info, read_metrics

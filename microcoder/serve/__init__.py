@@ -3,13 +3,11 @@
     connections.py  how many, how large a head, how slow; and the process with its end
     requests.py     JSON -> a checked Problem, Solution, Settings, or the reason why not
     bodies.py       bytes -> what is asked; large bodies in a process of their own
-    room.py         the memory that requests and answers may take
+    room.py         the memory that requests and answers may take; counters for Prometheus
     desk.py         the bounded queue, turns among clients, answers as verdicts become known
     fusion.py       SandboxFusion's requests and answers
-    metrics.py      counters for Prometheus
-    described.py    the OpenAPI schemas
     shared.py       what the routes share: problems that were sent once, and limits
-    server.py       the routes, tokens and clients
+    server.py       the routes and their OpenAPI schemas, tokens and clients
 
 The client is `microcoder.judge.remote.http`.
 """

@@ -26,9 +26,8 @@ from starlette.types import Receive, Scope, Send
 
 from ..judge.pool import Judge
 from ..schema import Problem
-from .metrics import Metrics
 from .requests import BadRequest
-from .room import SOON, Room, weight
+from .room import SOON, Metrics, Room, weight
 
 BEAT_S = 10.0  # of silence, after which a line break says that the service is alive: JSON takes white space anywhere
 PIECE = 1 << 16  # bytes

@@ -17,9 +17,8 @@ from ..schema import Problem, Solution, quoted
 from .bodies import Asked, BodyReader
 from .connections import Doors
 from .desk import Desk, Job, Work
-from .metrics import Metrics
 from .requests import BadRequest, Most
-from .room import Room, weight
+from .room import Metrics, Room, weight
 
 
 class Shelf:

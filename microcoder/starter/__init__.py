@@ -8,9 +8,8 @@
 A problem is one to six operations in a row (`tables/`), and its depth is its difficulty.
 """
 
-from .drafts import DEPTHS, Draft, draw, split_of
+from .drafts import DEPTHS, Draft, OperationError, draw, operations, split_of
 from .generate import StarterError, answer, corpus, habits, problems
-from .operations import OperationError, operations
 
 __all__ = [
     "DEPTHS",

@@ -22,8 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, get_args
 
 from ..schema import ACCEPTED, Problem, Test
-from .drafts import DEPTHS, Draft, Split, drafts
-from .operations import Operation, Value, inputs
+from .drafts import DEPTHS, Draft, Operation, Split, Value, drafts, inputs
 
 TESTS = 6
 CANDIDATES = 30  # inputs to choose the tests from

@@ -3,7 +3,6 @@
 Before the runs:
     plan.py        a study's file: arms and claims at a scale; studies/*.toml, scales.toml
     launch.py      arms with seeds -> runs, each made once, side by side; after a kill the same command goes on
-    processes.py   commands side by side
     policies.py    what each judging policy gets wrong on a run's programs
 
 Deciding:
@@ -14,7 +13,7 @@ Deciding:
 
 The report:
     phrases.py     numbers as people read them
-    figures.py     the arms of a study; forest.py: the effects of all claims
+    figures.py     the arms of a study; the effects of all claims (a forest plot)
     asked.py       three tables that the paper's readers asked for
     page.py        the report as Markdown
     report.py      page, figures and report.json, written

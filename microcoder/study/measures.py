@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..runs.series import Metrics, Series, series, smooth, stages
+from ..runs.plot import Metrics, Series, series, smooth, stages
 from ..schema import POLICIES, nearest
 
 METRICS = (  # what a run records that is a number and may be claimed something about

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..runs.disk import plain, write_whole, writing
-from ..runs.series import Metrics, stages
+from ..runs.plot import Metrics, stages
 from .asked import by_diversity, mask_rows, policy_rows
 from .decisions import NOT_RUN, p_values
-from .figures import LOOKS, ArmCurves, draw
-from .forest import draw_effects
+from .figures import LOOKS, ArmCurves, draw, draw_effects
 from .page import page
 from .plan import StudyError
 from .results import ArmRuns, Decided, Key, StudyRuns, arm_row, decide_scale, forest_rows, gather

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..runs.disk import opened
-from ..runs.series import STAGED
+from ..runs.plot import STAGED
 from . import find
 from .follow import METRICS, PANELS, Columns, Followers, Remarks, thin
 from .groups import bench_group, bench_limits, bench_scores, read_step, report, steps

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 import microcoder
-from microcoder.cli.summary import Tally
+from microcoder.cli.judge import Tally
 from microcoder.files import write_problems
 from microcoder.schema import Problem, Test, Verdict
 

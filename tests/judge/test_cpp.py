@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from microcoder import Judge, Problem, Solution, Test, Verdict
-from microcoder.judge import JudgeError, cpp
+from microcoder.judge import JudgeError, languages
 from microcoder.judge.boxes import Limits
 from microcoder.judge.examine import Examiner, Settings
 from microcoder.judge.extract import code_block
@@ -145,20 +145,20 @@ def test_without_a_compiler_the_verdict_says_what_to_install(monkeypatch: pytest
 
 @needs_compiler
 def test_a_compiler_that_cannot_link_is_the_judges_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpp, "LINK", [*cpp.LINK, "-lnosuchlibrary"])
-    cpp.toolchain.cache_clear()
+    monkeypatch.setattr(languages, "LINK", [*languages.LINK, "-lnosuchlibrary"])
+    languages.toolchain.cache_clear()
     examiner = Examiner(Settings())
     try:
         found = examiner.examine(SQUARE, Solution("square", code=RIGHT, language="cpp"))
     finally:
         examiner.close()
-        cpp.toolchain.cache_clear()
+        languages.toolchain.cache_clear()
     assert found.verdict == "internal_error" and "cannot find -lnosuchlibrary" in found.message
 
 
 @needs_compiler
 def test_a_compilation_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpp, "COMPILING", Limits(1.0, 1 << 30, 64 << 20))
+    monkeypatch.setattr(languages, "COMPILING", Limits(1.0, 1 << 30, 64 << 20))
     examiner = Examiner(Settings())
     try:
         found = examiner.examine(SQUARE, Solution("square", code=ENDLESS, language="cpp"))
@@ -183,11 +183,11 @@ def test_a_dropped_candidate_takes_the_compiler_with_it() -> None:
 
 @needs_compiler
 def test_the_header_is_compiled_once_for_all_judges() -> None:
-    folder = cpp.header("g++")
+    folder = languages.header("g++")
     if not folder:
         pytest.skip("there is no place for it here")
     made = os.stat(f"{folder}/bits/stdc++.h.gch")
-    assert cpp.header("g++") == folder and os.stat(f"{folder}/bits/stdc++.h.gch").st_mtime == made.st_mtime
+    assert languages.header("g++") == folder and os.stat(f"{folder}/bits/stdc++.h.gch").st_mtime == made.st_mtime
     assert made.st_size > 1 << 20
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from model_folders import adapter, model, run
 
-from microcoder.models import ModelError, gguf, is_cached, known, resolve, smollm2
+from microcoder.models import ModelError, is_cached, known, resolve, smollm2
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,7 +63,7 @@ def test_each_block_format_is_read_as_it_is_defined():
         "q8_0": ((1, 32), 8, struct.pack("<e32b", 0.25, *range(-16, 16))),
     }
     metadata = {"text": "é", "list": ["a", "b"], "whole": 7, "numbers": [1, 2, 3], "real": 0.5}
-    found, arrays = gguf.read(write_gguf(metadata, contents))
+    found, arrays = smollm2.read(write_gguf(metadata, contents))
     assert found == metadata
     values = dict(arrays)
     assert {array.dtype for array in values.values()} == {np.dtype(np.float32)}
@@ -76,9 +76,9 @@ def test_each_block_format_is_read_as_it_is_defined():
 
 def test_what_is_no_gguf_or_of_another_block_format_is_refused():
     with pytest.raises(ValueError, match="not a GGUF file of version 3"):
-        gguf.read(b"PK\x03\x04" + bytes(100))
+        smollm2.read(b"PK\x03\x04" + bytes(100))
     with pytest.raises(ValueError, match="tensor w is of GGUF type 12"):
-        list(gguf.read(write_gguf({}, {"w": ((32,), 12, bytes(32))}))[1])
+        list(smollm2.read(write_gguf({}, {"w": ((32,), 12, bytes(32))}))[1])
 
 
 # --- smollm2-135m, on a small model of the same making

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from microcoder.runs import RunError
-from microcoder.runs.series import series, smooth, stages
+from microcoder.runs.plot import series, smooth, stages
 
 CONFIG = "[train]\nseed = 7\n"
 ROLLOUT = {"row": 0, "problem": "p", "completion": "```python\n```", "verdict": "accepted", "reward": 1.0, "length": 3}

@@ -29,9 +29,8 @@ from microcoder.starter import (
     problems,
     split_of,
 )
-from microcoder.starter.drafts import DraftStep, drafts
+from microcoder.starter.drafts import PARAMETERS, DraftStep, drafts, inputs, read
 from microcoder.starter.generate import build
-from microcoder.starter.operations import PARAMETERS, inputs, read
 
 TYPES = {"int": int, "text": str, "numbers": list, "words": list}
 OPERATIONS = [pytest.param(operation, id=name) for name, operation in operations().items()]

@@ -17,11 +17,11 @@ from microcoder.study.figures import (
     boundaries,
     curve,
     draw,
+    draw_effects,
     draw_metric,
     evaluations,
     step_time,
 )
-from microcoder.study.forest import draw_effects
 from microcoder.study.plan import StudyError
 
 ASPECTS = {"evaluator": 4, "temperature": 10, "data": 4, "context": 6, "truncation": 6, "batch": 2, "kl_clip": 2}

@@ -18,7 +18,7 @@ from microcoder.cli import main
 from microcoder.config import load
 from microcoder.runs import read_info, read_metrics, read_rollouts
 from microcoder.runs.disk import release_lock, take_lock
-from microcoder.study.processes import Command, side_by_side, tail
+from microcoder.study.launch import Command, side_by_side, tail
 
 COMMAND = [sys.executable, "-m", "microcoder.cli", "study", "run"]
 STUDY = """
@@ -259,7 +259,7 @@ def test_when_the_time_is_over_running_jobs_are_told_to_stop_and_the_others_neve
 PARENT = """
 import sys
 from pathlib import Path
-from microcoder.study.processes import Command, side_by_side
+from microcoder.study.launch import Command, side_by_side
 folder = Path(sys.argv[1])
 script = "cd $0; echo $$; trap 'echo told' INT; for n in $(seq 600); do sleep 0.05; [ -e enough ] && exit; done"
 side_by_side([Command("a", ["bash", "-c", script, str(folder)], folder / "a.log")], 1, 60, print)

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from study_runs import arm_of, finished, lines
 
-from microcoder.cli.study_report import report
+from microcoder.cli.study import report
 from microcoder.runs import Run, read_metrics
 from microcoder.study.asked import by_diversity, mask_rows, policy_rows
 from microcoder.study.figures import boundaries

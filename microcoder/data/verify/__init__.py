@@ -7,7 +7,7 @@
     agreement     expected outputs by vote, where a problem has none
     references    right solutions accepted every time, wrong ones rejected, time limits plausible
     strength      mutants of the reference rejected
-    readability   a language model can read the statement, where an endpoint is given
+    readable      a language model can read the statement, where an endpoint is given
 
 Each record has a thread of its own, many at a time, so that the judge's workers never wait; results come in the order
 of the records.
@@ -15,22 +15,35 @@ of the records.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Any
 
 from ...judge import JudgeError
 from ...judge.base import Judging
-from ..endpoint import Asks
+from ..endpoint import Asks, NoAnswer
 from ..record import DataError, Dropped, Record
 from .agreement import Recorders, agreement
 from .programs import DEFAULTS, Options
-from .readability import readable
 from .references import references
 from .strength import strength
 
 __all__ = ["Options", "agreement", "readable", "references", "strength", "verify"]
 Result = Record | tuple[Record, Dropped]
+
+
+MOST = 20_000  # characters of a statement that are shown
+QUESTION = """Below is the statement of a programming problem, between two lines of equals signs. It is to be solved by
+someone who sees nothing else: no picture, no link, no earlier problem.
+
+Judge two things only; whether the problem is hard, interesting or elegantly put does not matter.
+readable: it is text that makes sense, not garbled, not cut off, not a mixture of several problems.
+complete: it says what to calculate, and what input and output look like (or the function's arguments and value).
+
+Answer with one JSON object and nothing else:
+{"readable": true or false, "complete": true or false, "reason": "what is wrong, in at most 20 words, or empty"}"""
 
 
 def verify(
@@ -69,3 +82,30 @@ def _verified(record: Record, judge: Judging, recorders: Recorders, options: Opt
         raise
     except Exception as error:
         return record, Dropped("failed", f"{type(error).__name__}: {error}")
+
+
+def readable(record: Record, *, endpoint: Asks) -> Record:
+    """Ask about the statement, or raise Dropped. Note: reading ("ok", or "no answer")."""
+    problem = record.problem
+    line = "=" * 20
+    starter = f"\n\nThe answer begins with:\n{problem.starter_code}" if problem.starter_code else ""
+    text = f"{QUESTION}\n{line}\n{str(problem.statement)[:MOST]}{starter}\n{line}"
+    try:
+        answer = _answer(endpoint.ask([{"role": "user", "content": text}], key="reading"))
+    except NoAnswer:
+        answer = None
+    record.notes["reading"] = "ok" if answer is not None else "no answer"
+    for what in ("readable", "complete"):
+        if answer is not None and answer[what] is False:
+            raise Dropped("unreadable_by_model", f"not {what}: {str(answer.get('reason', ''))[:200]}")
+    return record
+
+
+def _answer(text: str) -> dict[str, Any] | None:
+    """The JSON object in an answer, whatever stands around it; None unless it says both readable and complete."""
+    try:
+        found = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    except (ValueError, RecursionError):
+        return None
+    said = isinstance(found, dict) and all(isinstance(found.get(what), bool) for what in ("readable", "complete"))
+    return found if said else None

@@ -28,8 +28,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from . import replacements
-
 KINDS = ("operator", "bound", "constant", "condition", "return", "deletion")
 MOST_CODE = 50_000  # characters; a longer program is mostly a table
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -40,6 +38,17 @@ _UNTOUCHED = (ast.Import, ast.ImportFrom, ast.Assert, ast.Raise)
 _INTERPRETER = {"setrecursionlimit", "stack_size", "set_int_max_str_digits"}
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 Place = tuple[ast.AST, str, int | None]  # the node that holds it, the field, the element of a list
+
+
+LARGEST = 1000  # a constant beyond it is seldom a number to calculate with
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitOr, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+_LISTS = (ast.List, ast.ListComp, ast.Tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +142,7 @@ class Finder:
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
         self.assigned = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
         self.used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        self.sizes = {id(node) for node in replacements.sizes(tree)}
+        self.sizes = {id(node) for node in sizes(tree)}
         self.line = 1
 
     def sites(self) -> Iterator[Site]:
@@ -158,9 +167,9 @@ class Finder:
         if isinstance(node, (ast.If, ast.While)):
             yield from self.condition((node, "test", None), node.test, endless=isinstance(node, ast.While))
         elif isinstance(node, ast.Return) and node.value is not None:
-            yield from (self.site("return", (node, "value", None), new) for new in replacements.answers(node.value))
-        elif isinstance(node, ast.AugAssign) and type(node.op) in replacements.OPERATORS:
-            yield self.site("operator", (node, "op", None), replacements.OPERATORS[type(node.op)]())
+            yield from (self.site("return", (node, "value", None), new) for new in answers(node.value))
+        elif isinstance(node, ast.AugAssign) and type(node.op) in OPERATORS:
+            yield self.site("operator", (node, "op", None), OPERATORS[type(node.op)]())
         yield from self.children(node)
 
     def children(self, node: ast.AST) -> Iterator[Site]:
@@ -177,27 +186,27 @@ class Finder:
                     yield from self.children(child)
 
     def expression(self, place: Place, node: ast.expr, ordered: bool = True) -> Iterator[Site]:
-        if id(node) in self.sizes or replacements.large(node):
+        if id(node) in self.sizes or large(node):
             return
         self.line = node.lineno
         if isinstance(node, ast.Constant):
-            yield from (self.site("constant", place, new) for new in replacements.constants(node))
+            yield from (self.site("constant", place, new) for new in constants(node))
         elif isinstance(node, (ast.BinOp, ast.BoolOp)):
-            if type(node.op) in replacements.OPERATORS and not replacements.of_sequences(node):
-                yield self.site("operator", (node, "op", None), replacements.OPERATORS[type(node.op)]())
+            if type(node.op) in OPERATORS and not of_sequences(node):
+                yield self.site("operator", (node, "op", None), OPERATORS[type(node.op)]())
         elif isinstance(node, ast.Compare):
             for n, op in enumerate(node.ops):
                 if ordered or not isinstance(op, _ORDER):
-                    yield self.site("operator", (node, "ops", n), replacements.OPERATORS[type(op)]())
+                    yield self.site("operator", (node, "ops", n), OPERATORS[type(op)]())
         elif isinstance(node, ast.IfExp):
             yield from self.condition((node, "test", None), node.test)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id == "range":
-                yield from (self.site("bound", place, new) for new in replacements.ranges(node))
+                yield from (self.site("bound", place, new) for new in ranges(node))
             elif node.func.id == "print" and self.prints and len(node.args) == 1:
-                yield from (self.site("return", (node, "args", 0), new) for new in replacements.answers(node.args[0]))
+                yield from (self.site("return", (node, "args", 0), new) for new in answers(node.args[0]))
         elif isinstance(node, ast.Slice):
-            yield from (self.site("bound", place, new) for new in replacements.slices(node))
+            yield from (self.site("bound", place, new) for new in slices(node))
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             for part in node.generators:
                 for n, test in enumerate(part.ifs):
@@ -303,3 +312,87 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
         elif isinstance(part, ast.Attribute):
             yield part.attr
         waiting += ast.iter_child_nodes(part)
+
+
+def constants(node: ast.Constant) -> Iterator[ast.expr]:
+    """Yield the constant less one and plus one, or the other truth value."""
+    if isinstance(node.value, bool):
+        yield ast.Constant(not node.value)
+    elif isinstance(node.value, (int, float)):
+        yield from (ast.Constant(node.value + step) for step in (-1, 1))
+
+
+def large(node: ast.expr) -> bool:
+    """Whether it is a bound or a modulus, not a number to calculate with: 10001, 10 ** 9 + 7, 1 << 30."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and abs(node.value) > LARGEST
+    if not isinstance(node, ast.BinOp):
+        return False
+    if isinstance(node.op, (ast.Pow, ast.LShift)):
+        return isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
+    sides = (node.left, node.right)
+    return any(map(large, sides)) and all(large(side) or isinstance(side, ast.Constant) for side in sides)
+
+
+def sizes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that give the length of a list: `[0] * (n + 1)`, `[[] for _ in range(n + 1)]`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(side, ast.List):
+                    yield from ast.walk(other)
+        elif isinstance(node, ast.ListComp):
+            used = {part.id for part in ast.walk(node.elt) if isinstance(part, ast.Name)}
+            for part in node.generators:
+                if isinstance(part.target, ast.Name) and part.target.id not in used:
+                    yield from ast.walk(part.iter)
+
+
+def of_sequences(node: ast.BinOp | ast.BoolOp) -> bool:
+    """Whether a side is plainly a list or text, for which no other operator works."""
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
+    return any(isinstance(side, _LISTS) or _text(side) for side in sides)
+
+
+def ranges(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield ranges that begin one later or end one earlier. Constant ends are left to `constants`."""
+    args = call.args
+    if len(args) == 1:
+        yield ast.Call(call.func, [ast.Constant(1), *args], [])
+    for n, step in ((0, -1),) if len(args) == 1 else ((0, 1), (1, -1)) if len(args) in (2, 3) else ():
+        if not isinstance(args[n], ast.Constant):
+            yield ast.Call(call.func, [*args[:n], _plus(args[n], step), *args[n + 1 :]], [])
+
+
+def slices(node: ast.Slice) -> Iterator[ast.expr]:
+    """Yield slices that begin one later or end one earlier."""
+    if node.lower is not None and not isinstance(node.lower, ast.Constant):
+        yield ast.Slice(_plus(node.lower, 1), node.upper, node.step)
+    if node.upper is not None and not isinstance(node.upper, ast.Constant):
+        yield ast.Slice(node.lower, _plus(node.upper, -1), node.step)
+
+
+def answers(value: ast.expr) -> list[ast.expr]:
+    """Other values to return, of the same type as far as the expression shows it."""
+    if isinstance(value, ast.Constant):
+        return [] if isinstance(value.value, (int, float)) else [ast.Constant(0)]  # numbers are left to the constants
+    if isinstance(value, (ast.Compare, ast.BoolOp)) or isinstance(getattr(value, "op", None), ast.Not):
+        return [ast.Constant(True), ast.Constant(False)]
+    if isinstance(value, _LISTS):
+        if not getattr(value, "elts", True):  # empty, and no shorter
+            return [ast.Constant(0)]
+        ends = ast.Slice(None, ast.Constant(-1)), ast.Slice(ast.Constant(1), None)
+        return [ast.List([], ast.Load()), *(ast.Subscript(value, end, ast.Load()) for end in ends)]
+    if _text(value):
+        return [ast.Constant("")]
+    if isinstance(value, ast.BinOp):
+        return [ast.Constant(0)]
+    return [ast.Constant(0), ast.List([], ast.Load())]
+
+
+def _plus(node: ast.expr, step: int) -> ast.expr:
+    return ast.BinOp(node, ast.Add() if step > 0 else ast.Sub(), ast.Constant(1))
+
+
+def _text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
