@@ -26,7 +26,7 @@ from benchmarks.gpu.qwen_plan import COMMON, SIZES
 from benchmarks.gpu.qwen_run import finished, slim
 from microcoder.runs import read_metrics
 from microcoder.schema import Solution
-from microcoder.study.processes import Command, side_by_side, tail
+from microcoder.study.launch import Command, side_by_side, tail
 
 REWARDS = {"examples": "train.jsonl.gz", "forged": "train-forged.jsonl.gz"}
 ENDS = 3  # steps whose mean stands for the beginning and the end of a run

@@ -17,7 +17,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from microcoder.study.processes import Command, side_by_side, tail
+from microcoder.study.launch import Command, side_by_side, tail
 
 JOBS = (("test", 16, 0.6), ("test", 16, 1.0), ("mbpp", 8, 0.8), ("train", 4, 1.0), ("humaneval", 8, 0.8))
 FILES = {"test": "test.jsonl.gz", "train": "train.jsonl.gz", "mbpp": "mbpp.jsonl", "humaneval": "humaneval.jsonl.gz"}
