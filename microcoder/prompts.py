@@ -7,7 +7,8 @@ that published scores of a suite were made with. Their sentences are quoted, sin
 
     livecodebench   its runner's prompt for chat models, system message included (MIT)
     humaneval       the instruction of simple-evals, by HumanEval's authors (MIT), before the function's header
-    mbpp            the prompt of the paper Program Synthesis with Large Language Models, without its examples
+    mbpp            the prompt of the paper Program Synthesis with Large Language Models, without its examples;
+                    where tests use a class that the answer has to define (367: Node), the class follows the tests
 """
 
 from __future__ import annotations
@@ -75,10 +76,21 @@ def _livecodebench(problem: Problem) -> str:
 
 def _mbpp(problem: Problem) -> str:
     tests = "\n".join(problem.asserts)
-    return (
+    asked = (
         f"You are an expert Python programmer, and here is your task: {problem.statement} "
         f"Your code should pass these tests:\n\n{tests}"
     )
+    used = _before_the_function(problem.starter_code)
+    return f"{asked}\n\nThe tests use this, which your code should define too:\n\n{used}" if used else asked
+
+
+def _before_the_function(starter: str) -> str:
+    """The classes and imports of a starter code that ends in a function's header."""
+    try:
+        body = ast.parse(f"{starter} pass").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return ""
+    return "\n\n".join(ast.unparse(n) for n in body if isinstance(n, (ast.ClassDef, ast.Import, ast.ImportFrom)))
 
 
 def _given(problem: Problem) -> list[str]:

@@ -16,7 +16,7 @@ Where the suites differ from their own runners:
 4. HumanEval's starter code is its raw prompt, which its own runner puts before a completion.
 5. MBPP is its test part, tasks 11 to 510; its challenge tests do not count.
 6. A setup of MBPP that builds on the answer's own class (367 is the one in the test part) goes into the assert, where
-   the judge can run it: one assert, so that a prompt shows it once.
+   the judge can run it: one assert, so that a prompt shows it once. The class itself follows in the prompt.
 """
 
 from __future__ import annotations
@@ -290,6 +290,8 @@ def _mbpp(row: Row) -> Record:
     setup = text(row, "test_setup_code", default="").replace("\r\n", "\n").strip()
     if setup:
         record.problem.asserts = ["\n".join([setup, *record.problem.asserts])]
+        # the classes that the setup makes its values of belong to the answer, and only here a prompt can name them
+        record.problem.starter_code = mbpp.build({**row, "challenge_test_list": []}).problem.starter_code
     return record
 
 

@@ -80,6 +80,15 @@ def test_a_setup_of_mbpp_can_build_on_the_answers_own_class(tmp_path):
     assert suite.problems[0].asserts == ["root = Node(3) \nroot.v = 4\nassert value(root) == 4"]
     assert accepted(suite, {0: code})
     assert not accepted(suite, {0: code.replace("n.v", "3")})
+    (message,) = messages(suite.problems[0], suite.style)  # nothing else tells what a Node is made of
+    shown = message["content"].partition("which your code should define too:\n\n")[2]
+    assert shown.startswith("class Node:") and "self.v = v" in shown and "def value" not in shown
+
+
+def test_the_prompt_of_mbpp_is_the_papers_where_tests_use_plain_values(tmp_path):
+    suite = load_suite("mbpp", data=jsonl(tmp_path / "m.jsonl", mbpp_rows([11])), unchecked=True)
+    (message,) = messages(suite.problems[0], suite.style)
+    assert message["content"].endswith("these tests:\n\nassert add(1) == 12\nassert add(0) == 11")
 
 
 @pytest.mark.parametrize("inside", ["openai_humaneval/test-00000-of-00001.parquet", "test-00000-of-00001.parquet"])
