@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from ..schema import Problem
 from .parts import OUTSIDE, SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
-from .pipeline import StepProgress
+from .pipeline import StepProgress, WorkerContext
 from .record import Dropped, Record
 from .settings import Source
 from .sources import SourceError, Unreadable, collect, detect
@@ -46,7 +45,7 @@ def collect_all(
     total = Counts()
     jobs = [(n, source.model_dump(), layout) for n, (source, layout) in enumerate(named)]
     work = partial(collect_one, folder, limit)
-    with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(workers, len(jobs)), WorkerContext()) as pool:
         for counts in pool.map(work, jobs):
             total.add(counts)
             progress.part(counts)

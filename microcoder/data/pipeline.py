@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
 import time
 from collections import deque
@@ -24,8 +25,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from ..judge.remote.ray_nodes import connected, reason_of
@@ -92,6 +94,25 @@ def run(
     return parts
 
 
+class WorkerProcess(SpawnProcess):
+    """A process that does not import the user's script, which would call `build_dataset` again in each of them."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # multiprocessing's name for how a process is started
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")  # without a file that could be imported
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            sys.modules["__main__"] = script
+
+
+class WorkerContext(SpawnContext):
+    """Spawned processes, for a pool; what they are given to do must not be defined in the user's script."""
+
+    Process = WorkerProcess
+
+
 class Cores:
     """Worker processes that all steps share, started when they are first needed."""
 
@@ -104,7 +125,7 @@ class Cores:
         if self.count < 2:
             yield from map(function, items)
             return
-        self.pool = self.pool or ProcessPoolExecutor(self.count, get_context("spawn"))
+        self.pool = self.pool or ProcessPoolExecutor(self.count, WorkerContext())
         waiting: deque[Future[Any]] = deque()
         for item in items:
             waiting.append(self.pool.submit(function, item))

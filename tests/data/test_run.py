@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -441,3 +442,13 @@ def test_the_report_counts_the_marks_by_which_training_refuses_problems(tmp_path
     text = page(tmp_path)
     assert "<td>unverified</td><td>1</td>" in text and "<td>many_answers</td><td>2</td>" in text
     assert "graphs" not in text
+
+
+def test_a_script_calls_the_library_without_a_guard(tmp_path):
+    write_problems(tmp_path / "p.jsonl", [summing(0, "odd", "x % 2")])
+    (tmp_path / "data.toml").write_text('[[collect.sources]]\npath = "p.jsonl"\n')
+    script = tmp_path / "script.py"
+    call = 'mc.build_dataset("data.toml", "output.folder=\\"out\\"", only="collect")'
+    script.write_text(f"import microcoder as mc\nprint(len({call}.problems))\n")
+    ended = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("1\n", "")
