@@ -132,7 +132,7 @@ def build(
     ray: str = "",
     progress: StepProgress | None = None,
 ) -> Dataset:
-    """Make what is not made yet of the data set that the file `config` and `changes` (section.key=value) describe.
+    """Make the training set that the file `config` and `changes` (section.key=value) describe; continue a stopped one.
 
     only       go no further than this stage: collect, process, filter or verify
     limit      at most so many problems of each source, in a folder apart
@@ -175,7 +175,7 @@ def make(settings: Pipeline, progress: StepProgress, only: str = STAGES[-1], tex
 
 
 def forget_others(out: Path, steps: list[PipelineStep], digest: str) -> None:
-    """Remove steps that other settings have left: they would be shown beside what is true now."""
+    """Remove the folders of steps that were made with other settings."""
     digests = {}
     for step in steps:
         digest = digests[out / step.folder] = chained(digest, step)
@@ -185,7 +185,7 @@ def forget_others(out: Path, steps: list[PipelineStep], digest: str) -> None:
 
 
 class Unwatched:
-    """Progress that nobody follows."""
+    """Progress that is not shown."""
 
     def step(self, name: str, parts: int) -> None: ...
     def part(self, counts: Counts) -> None: ...

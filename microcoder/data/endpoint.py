@@ -55,7 +55,7 @@ class Reply:
 
 
 class Asks(Protocol):
-    """An `Endpoint`, or anything else that answers. `key` tells equal questions apart in a cache."""
+    """Protocol of an `Endpoint`, or of anything else that answers. `key` tells equal questions apart in a cache."""
 
     def ask(self, messages: list[Message], *, key: str = "", temperature: float = 0.0) -> str: ...
 

@@ -39,7 +39,7 @@ class Counts:
 
     @classmethod
     def of(cls, kept: int, dropped: Mapping[str, int]) -> Counts:
-        """From the numbers on file, where what `ids` left aside stands among the drops."""
+        """Read counts from a file, in which rows left aside by `ids` are among the drops."""
         losses = Counter(dropped)
         outside = losses.pop(OUTSIDE, 0)
         return cls(kept, losses, outside)

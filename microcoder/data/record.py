@@ -48,7 +48,7 @@ class DataError(ValueError):
 
 
 class Dropped(Exception):
-    """The loss of a record. `reason` is one of a few words, for counting; `detail` says what was found."""
+    """A record was dropped. `reason` is one of a few words, for counting; `detail` says what was found."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)

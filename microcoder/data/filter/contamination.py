@@ -58,7 +58,7 @@ class EvaluationSet:
         threshold: float = 0.8,
         spread: Callable[..., Iterable[tuple[str, bytes, Array]]] = map,
     ) -> EvaluationSet:
-        """`spread` is a `map` that may work on several cores."""
+        """Build the set from evaluation problems. `spread` is a `map` that may use several cores."""
         index, every = Index(threshold), []
         for ident, mark, own in spread(_looked_at, problems):
             index.add(ident, mark)

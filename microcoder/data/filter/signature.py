@@ -34,7 +34,7 @@ _SHIFTS = _RANDOM.integers(0, 2**63, 128, dtype=np.uint64)
 
 
 def number(text: str) -> int:
-    """A hash of a text of 64 bits."""
+    """Return a 64-bit hash of a text."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

@@ -66,7 +66,7 @@ def parts(record: Record) -> Record:
 
 
 def statement(record: Record, *, least_words: int = 4) -> Record:
-    """Drop a problem whose text is missing, tells not what is read and printed, or is cut off."""
+    """Drop a problem whose text is missing, does not say what is read and printed, or is cut off."""
     problem = record.problem
     text = problem.statement
     spoken = _URL.sub("", prose(text)).split()

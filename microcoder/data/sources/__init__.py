@@ -48,7 +48,7 @@ PEEK = 20  # rows that are looked at to find out a layout
 
 
 def detect(path: str | Path) -> str | None:
-    """The reader for this file, folder or hub id, told by its columns; None if no layout fits."""
+    """Return the name of the reader for a file, folder or hub id, by its columns; None if no layout fits."""
     if icpc.packages(Path(path)):
         return "icpc"
     for _, row in islice(rows(path), PEEK):
@@ -67,7 +67,7 @@ def detect(path: str | Path) -> str | None:
 def collect(
     name: str, path: str | Path, *, mapping: Mapping[str, str] | None = None, source: str = "", limit: int | None = None
 ) -> Iterator[Record | Unreadable]:
-    """All of one source. Ids are unique in it; `source` is another name for it than its layout's.
+    """Read all problems of one source. Ids are unique in it; `source` is another name for it than its layout's.
 
     mapping   for the generic reader: field of a problem -> column
     limit     at most so many rows, to try things

@@ -23,7 +23,7 @@ def _build(row: Row) -> Record:
 
 
 def problem_of(row: Row, ident: str, licence: str) -> Problem:
-    """What APPS and TACO have in common."""
+    """Read a problem from the fields that APPS and TACO share."""
     url = text(row, "url", default="")
     problem = Problem(
         id=ident,
