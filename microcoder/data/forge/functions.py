@@ -1,0 +1,256 @@
+"""The inputs that a function or assert problem allows: from its signature, its constraints and its existing tests.
+
+    space = function_space(problem, references)      # or NoSpace, with the reason
+    space.draw(rng, 0.2).input                       # '[[1, 1, 2], 3]': a JSON list of arguments
+    space.call(input)                                # "twoSum([1, 1, 2], 3)": for asserts, with tuples, sets and trees
+
+1. What the tests show is the least that is true: types at every depth, equal lengths. Constraints that the tests break
+   were misread: they are dropped and told in `unread`.
+2. What no constraint bounds stays within the hull of the tests, and `bounded_by` says so.
+3. Where a guarantee cannot be read, inputs are only made by changing the existing tests, a little at a time.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from ...schema import Problem
+from .changes import changed
+from .constraints import Constraints, read
+from .drawer import Drawer
+from .properties import Property, tied
+from .quantities import bring
+from .shapes import NotPlain, Shape, literal, observed, plain_of, written
+from .space import Candidate, NoSpace
+
+TRIES = 12
+LARGEST = 4_000_000  # characters of an input
+
+
+def function_space(problem: Problem, references: Sequence[str] = ()) -> FunctionSpace:
+    """The space of a function or assert problem. NoSpace where there are no plain arguments to learn from."""
+    names = parameters(problem, references)
+    calls = existing(problem, names)
+    if not calls:
+        raise NoSpace("no test whose arguments are plain values")
+    counts = {len(call) for call in calls}
+    if len(counts) != 1 or not counts - {0}:
+        raise NoSpace("the tests call the function with different numbers of arguments, or with none")
+    if len(names) != len(calls[0]):
+        names = [(f"argument{n}", "") for n in range(len(calls[0]))]
+    return FunctionSpace(problem, names, calls)
+
+
+class FunctionSpace:
+    """A `Space` (see space.py) of lists of arguments."""
+
+    def __init__(self, problem: Problem, names: list[tuple[str, str]], calls: list[list[Any]]):
+        self.names = [name for name, _ in names]
+        self.entry_point = problem.entry_point
+        self.shapes = {
+            name: observed([call[n] for call in calls], annotation) for n, (name, annotation) in enumerate(names)
+        }
+        self.examples = [dict(zip(self.names, map(plain_of, call), strict=True)) for call in calls]
+        found = read(problem.statement)
+        self.unread = list(found.unread)
+        columns = _columns(found, self.shapes)
+        self.quantities = bring(found.relations, self.shapes, columns, problem.statement)
+        self.unread += self.quantities.unread
+        self.properties = self._true(found, columns)
+        self._drop_misread()
+        self.drawer = Drawer(self.shapes, self.quantities, self.properties, found.relations, self.examples)
+        self.properties = self.drawer.properties
+        self.bounded_by = "hull" if self.drawer.hulled else "constraints"
+        self.guarded = bool(found.unread)  # a guarantee that is not understood
+        self.unread = list(dict.fromkeys(self.unread))
+        for example in self.examples:
+            if wrong := self._fault(example):
+                raise NoSpace(f"an existing test does not keep what was read: {wrong}")
+
+    def _true(self, found: Constraints, columns: dict[str, tuple[str, int]]) -> list[Property]:
+        """The properties that all existing tests have."""
+        out = []
+        for fact in found.facts:
+            made = tied(fact, self.shapes, columns)
+            for one in made:
+                if _safely(one.holds, self.examples):
+                    out.append(one)
+                elif fact.text not in self.unread:
+                    self.unread.append(fact.text)
+        return out
+
+    def _drop_misread(self) -> None:
+        for checker in list(self.quantities.checkers):
+            if not _safely(checker.holds, self.examples):
+                self.quantities.drop(checker)
+                self.unread.append(checker.relation.text)
+
+    # --- Space
+
+    def draw(self, rng: random.Random, size: float) -> Candidate | None:
+        """A new input; where a guarantee is not understood, an existing one that was changed a few times."""
+        if self.guarded:
+            given = json.dumps(self._listed(rng.choice(self.examples)))
+            by = "example"
+            for _ in range(rng.randint(1, 3 + int(5 * size))):
+                new = self.near(given, rng)
+                if new is not None:
+                    given, by = new.input, new.by
+            return Candidate(given, by) if by != "example" else None
+        for _ in range(TRIES):
+            values = self.drawer.draw(rng, size)
+            if values is None:
+                continue
+            if not self._fault(values):
+                by = "small" if size < 0.3 else "limit" if size > 0.85 else "random"
+                return Candidate(json.dumps(self._listed(values)), by)
+        return None
+
+    def near(self, input: str, rng: random.Random) -> Candidate | None:
+        """A valid input with a small change."""
+        before = json.loads(input)
+        for _ in range(2 * TRIES):
+            values = dict(zip(self.names, json.loads(input), strict=True))
+            how = changed(rng, values, self.shapes, self.drawer)
+            if how and self._listed(values) != before and not self._fault(values):
+                return Candidate(json.dumps(self._listed(values)), f"mutated: {how}")
+        return None
+
+    def fault(self, input: str) -> str:
+        """The constraint that an input breaks; "" if it breaks none."""
+        if len(input) > LARGEST:
+            return f"the input has {len(input)} characters, over {LARGEST}"
+        try:
+            given = json.loads(input)
+        except (ValueError, RecursionError):
+            return "the input is no JSON"
+        if isinstance(given, dict) and set(given) == set(self.names):
+            given = [given[name] for name in self.names]
+        if not isinstance(given, list) or len(given) != len(self.names):
+            return f"the input is no list of {len(self.names)} arguments"
+        return self._fault(dict(zip(self.names, given, strict=True)))
+
+    def size_of(self, input: str) -> float:
+        """How large an input is, from 0 to 1."""
+        given = json.loads(input)
+        given = [given[name] for name in self.names] if isinstance(given, dict) else given
+        return self.drawer.size_of(dict(zip(self.names, given, strict=True)))
+
+    def call(self, input: str) -> str:
+        """The call of the function with these arguments as Python source, as the asserts of the problem have it."""
+        head, _, method = self.entry_point.rpartition(".")
+        name = f"{head}().{method}" if head else method
+        given = json.loads(input)
+        return f"{name}({', '.join(written(one, self.shapes[p]) for p, one in zip(self.names, given, strict=True))})"
+
+    def _listed(self, values: dict[str, Any]) -> list[Any]:
+        return [values[name] for name in self.names]
+
+    def _fault(self, values: dict[str, Any]) -> str:
+        for name, shape in self.shapes.items():
+            if wrong := shape.fault(values[name], name):
+                return wrong
+        if wrong := self.drawer.node_fault(values):
+            return wrong
+        for checker in self.quantities.checkers:
+            try:
+                if not checker.holds(values):
+                    return f"not {checker.relation.text}"
+            except Exception as error:
+                return f"{checker.relation.text}: {error}"
+        for one in self.properties:
+            if not _safely(one.holds, [values]):
+                return f"not so: {one.text}"
+        return ""
+
+
+def _safely(holds: Any, all_values: Sequence[dict[str, Any]]) -> bool:
+    try:
+        return all(holds(values) for values in all_values)
+    except Exception:
+        return False
+
+
+def _columns(found: Constraints, shapes: dict[str, Shape]) -> dict[str, tuple[str, int]]:
+    """Names of columns: {"ai": ("edges", 0)}."""
+    out: dict[str, tuple[str, int]] = {}
+    for name, parts in found.columns.items():
+        shape = shapes.get(name)
+        if shape is not None and shape.item is not None and (shape.item.item or shape.item.items):
+            if shape.item.longest >= len(parts) > 0:
+                for n, part in enumerate(parts):
+                    out.setdefault(part.replace("_", ""), (name, n))
+    return out
+
+
+# --- what a problem shows
+
+
+def parameters(problem: Problem, references: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """(name, annotation) of each parameter, from the starter code or else from a reference."""
+    name = problem.entry_point.rpartition(".")[2]
+    for code in (problem.starter_code.rstrip() + " pass", problem.starter_code, *references):
+        try:
+            tree = ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        found = [
+            node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and (not name or node.name == name)
+        ]
+        if found:
+            arguments = [*found[-1].args.posonlyargs, *found[-1].args.args]
+            return [
+                (one.arg, ast.unparse(one.annotation) if one.annotation else "")
+                for one in arguments
+                if one.arg not in ("self", "cls")
+            ]
+    return []
+
+
+def existing(problem: Problem, names: list[tuple[str, str]]) -> list[list[Any]]:
+    """The arguments of every existing test as values of Python; tests with other arguments are left out."""
+    if problem.kind == "function":
+        out = []
+        for test in problem.tests:
+            try:
+                given = json.loads(test.input)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(given, dict):
+                given = [given.get(name) for name, _ in names] if set(given) == {name for name, _ in names} else None
+            if isinstance(given, list):
+                out.append(given)
+        return out
+    found: list[list[Any]] = []
+    entry = problem.entry_point.rpartition(".")[2]
+    for program in problem.asserts:
+        try:
+            tree = ast.parse(program)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _called(node.func) in (entry, "candidate"):
+                try:
+                    found.append(_arguments(node, [name for name, _ in names]))
+                except NotPlain:
+                    continue
+    return [call for call in found if len(call) == len(found[0])] if found else []
+
+
+def _called(function: ast.expr) -> str:
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def _arguments(node: ast.Call, names: list[str]) -> list[Any]:
+    given = [literal(one) for one in node.args]
+    named = {str(word.arg): literal(word.value) for word in node.keywords}
+    rest = names[len(given) : len(given) + len(named)]
+    if set(rest) != set(named):
+        raise NotPlain("arguments with other names than the parameters")
+    return given + [named[name] for name in rest]

@@ -1,0 +1,92 @@
+"""Constraints as statements give them."""
+
+from __future__ import annotations
+
+import pytest
+
+from microcoder.data.forge.constraints import alphabet, choices, read
+from microcoder.data.forge.relations import Checker, relations
+
+
+def said(text):
+    return [f"{one.left} {one.op} {one.right}" for one in relations(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 <= nums.length <= 10^5", ["1 <= len(nums)", "len(nums) <= 10 ** 5"]),
+        ("-2^31 <= x <= 2^31 - 1", ["-2 ** 31 <= x", "x <= 2 ** 31 - 1"]),
+        ("1 <= n, m <= 2 * 10^5", ["1 <= n", "1 <= m", "n <= 2 * 10 ** 5", "m <= 2 * 10 ** 5"]),
+        ("1 <= a <= 5, 1 <= b <= 7", ["1 <= a", "a <= 5", "1 <= b", "b <= 7"]),
+        (r"1 \leq A_i \leq N", ["1 <= A[i]", "A[i] <= N"]),
+        (r"$1 \le |S| \le 2 \times 10^{5}$", ["1 <= len(S)", "len(S) <= 2 * 10 ** 5"]),
+        ("0 <= ai, bi <= n - 1 and ai != bi", ["0 <= ai", "0 <= bi", "ai <= n - 1", "bi <= n - 1", "ai != bi"]),
+        ("1 <= k <= min(n, 2n)", ["1 <= k", "k <= min(n, 2 * n)"]),
+        ("edges.length = n - 1", ["len(edges) == n - 1"]),
+        ("1 ≤ n ≤ 200 000", ["1 <= n", "n <= 200000"]),
+        ("It is said to be so", []),
+    ],
+)
+def test_relations_are_read_in_every_spelling(text, expected):
+    assert said(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "holds"),
+    [
+        ("0 <= nums[i] <= 3", {"nums": [0, 3]}, True),
+        ("0 <= nums[i] <= 3", {"nums": [0, 4]}, False),
+        ("nums[i] != nums[i + 1]", {"nums": [1, 2, 1]}, True),
+        ("nums[i] != nums[i + 1]", {"nums": [1, 1]}, False),
+        ("g[i][j] == g[j][i]", {"g": [[0, 1], [1, 0]]}, True),
+        ("g[i][j] == g[j][i]", {"g": [[0, 1], [2, 0]]}, False),
+        ("edges.length == n - 1", {"edges": [[0, 1]], "n": 2}, True),
+        ("edges.length == n - 1", {"edges": [[0, 1]], "n": 3}, False),
+    ],
+)
+def test_a_relation_holds_for_all_of_its_indices(text, values, holds):
+    assert all(Checker(one, set(values)).holds(values) for one in relations(text)) is holds
+
+
+def test_code_in_a_statement_is_no_relation():
+    assert relations("__import__('os').system('x') <= 5") == []
+    assert relations("(lambda: 1)() <= n") == []
+    assert relations("x.__class__ <= n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "chars"),
+    [
+        ("lowercase English letters.", "abcdefghijklmnopqrstuvwxyz"),
+        ("digits", "0123456789"),
+        ("'a', 'b', and '*'", "*ab"),
+        ("only vowels", "aeiou"),
+        ("#, ., ?", "#.?"),
+    ],
+)
+def test_alphabets(text, chars):
+    assert alphabet(text) == chars
+
+
+def test_choices_are_literal_values_and_nothing_else():
+    assert choices("either 0, 1, or 2.") == [0, 1, 2]
+    assert choices("'L' or 'R'") == ["L", "R"]
+    assert choices("greater than 0 or 1 of them") is None
+
+
+def test_facts_columns_and_what_could_not_be_read():
+    found = read(
+        "There is a tree. edges[i] = [ai, bi] joins two nodes.\n\nConstraints:\n\n2 <= n <= 10^4\n"
+        "All the values of nums are unique.\nnums is sorted in ascending order.\nedges represents a valid tree.\n"
+        "The wombat is always hungry on Tuesdays.\n"
+    )
+    assert found.columns == {"edges": ("ai", "bi")}
+    facts = {(fact.name, subject) for fact in found.facts for subject in fact.subjects}
+    assert {("distinct", "nums"), ("sorted", "nums"), ("tree", "edges")} <= facts
+    assert found.unread == ["The wombat is always hungry on Tuesdays."]
+
+
+def test_a_guarantee_outside_of_the_section_that_is_not_understood_is_told():
+    found = read("Find a pair.\nIt is guaranteed that the wombats agree.\n\nConstraints:\n\n1 <= n <= 5")
+    assert found.unread == ["It is guaranteed that the wombats agree."]

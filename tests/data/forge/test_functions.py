@@ -1,0 +1,205 @@
+"""Spaces of function and assert problems."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from microcoder.data.forge import domains
+from microcoder.data.forge.functions import function_space
+from microcoder.data.forge.space import NoSpace
+from microcoder.schema import Problem, Test
+
+
+def problem(signature, constraints, *tests, body=""):
+    return Problem(
+        id="p",
+        kind="function",
+        statement=f"{body}\n\nConstraints:\n\n{constraints}",
+        starter_code=f"class Solution:\n    def f(self, {signature}) -> int:",
+        entry_point="Solution.f",
+        tests=[Test(json.dumps(list(test)), "0") for test in tests],
+    )
+
+
+def drawn(space, count=60):
+    out = []
+    for n in range(count):
+        one = space.draw(random.Random(n), n % 10 / 12)
+        if one is not None:
+            assert space.fault(one.input) == ""
+            out.append(json.loads(one.input))
+    assert len(out) > count // 2
+    return out
+
+
+def test_draws_keep_to_the_bounds_and_reach_them():
+    space = function_space(
+        problem(
+            "nums: List[int], k: int", "1 <= nums.length <= 50\n-3 <= nums[i] <= 3\n1 <= k <= nums.length", ([1, 2], 1)
+        )
+    )
+    assert space.bounded_by == "constraints" and space.unread == []
+    found = drawn(space, 200)
+    assert all(1 <= len(nums) <= 50 and 1 <= k <= len(nums) and -3 <= min(nums) and max(nums) <= 3 for nums, k in found)
+    assert {len(nums) for nums, _ in found} > {1, 2, 3}
+    assert {x for nums, _ in found for x in nums} == set(range(-3, 4))
+    limit = space.draw(random.Random(1), 1.0)
+    assert limit.by == "limit" and len(json.loads(limit.input)[0]) >= 45
+
+
+def test_the_same_seed_gives_the_same_input():
+    space = function_space(
+        problem(
+            "s: str, words: List[str]",
+            "1 <= s.length <= 9\n1 <= words.length <= 9\n1 <= words[i].length <= 9\n"
+            "s and words[i] consist of lowercase English letters.",
+            ("ab", ["a", "b"]),
+        )
+    )
+    one, other = (space.draw(random.Random(7), 0.5) for _ in range(2))
+    assert one == other
+    assert space.near(one.input, random.Random(3)) == space.near(one.input, random.Random(3))
+
+
+def test_faults_name_what_is_broken():
+    space = function_space(
+        problem(
+            "nums: List[int]", "1 <= nums.length <= 3\n0 <= nums[i] <= 9\nnums is sorted in ascending order.", ([1, 2],)
+        )
+    )
+    assert space.fault("[[1, 2, 2]]") == ""
+    assert "nums[i]" in space.fault("[[1, 10]]")
+    assert "length" in space.fault("[[1, 2, 3, 4]]")
+    assert "sorted" in space.fault("[[2, 1]]")
+    assert "whole number" in space.fault('[["a"]]')
+    assert space.fault("[1") and space.fault("[[1], 2]")
+
+
+def test_a_constraint_that_a_test_breaks_is_dropped_and_told():
+    space = function_space(
+        problem(
+            "nums: List[int]", "1 <= nums.length <= 3\n0 <= nums[i] <= 9\nAll the values of nums are unique.", ([4, 4],)
+        )
+    )
+    assert space.unread == ["All the values of nums are unique."]
+    assert space.fault("[[4, 4]]") == ""
+
+
+@pytest.mark.parametrize(
+    ("fact", "holds"),
+    [
+        ("All the integers of nums are unique.", lambda nums: len(set(nums)) == len(nums)),
+        (
+            "nums is sorted in strictly increasing order.",
+            lambda nums: nums == sorted(set(nums)),
+        ),
+        ("nums is a permutation of [0, 1, ..., n - 1].", lambda nums: sorted(nums) == list(range(len(nums)))),
+    ],
+)
+def test_lists_keep_the_properties_that_are_told(fact, holds):
+    space = function_space(
+        problem("nums: List[int]", f"1 <= nums.length <= 20\n0 <= nums[i] <= 99\n{fact}", ([0, 1, 2],))
+    )
+    assert all(holds(nums) for (nums,) in drawn(space))
+
+
+def test_trees_of_edges():
+    space = function_space(
+        problem(
+            "n: int, edges: List[List[int]]",
+            "2 <= n <= 30\nedges.length == n - 1\nedges[i].length == 2\n0 <= ai, bi < n\nai != bi\n"
+            "edges represents a valid tree.",
+            (3, [[0, 1], [1, 2]]),
+            body="edges[i] = [ai, bi] is an edge.",
+        )
+    )
+    found = drawn(space)
+    assert all(len(edges) == n - 1 and domains.components(n, edges) == 1 for n, edges in found)
+    assert len({n for n, _ in found}) > 5
+
+
+def test_names_of_lengths_and_equal_lengths():
+    space = function_space(
+        problem(
+            "a: List[int], b: List[int], g: List[List[int]]",
+            "n == a.length == b.length\n1 <= n <= 9\n0 <= a[i], b[i] < n\n"
+            "n == g.length\nm == g[i].length\n1 <= m <= 4\n0 <= g[i][j] <= 1",
+            ([0, 1], [1, 0], [[0, 1], [1, 1]]),
+        )
+    )
+    for a, b, g in drawn(space):
+        assert len(a) == len(b) == len(g) and len({len(row) for row in g}) == 1 and max(a + b) < len(a)
+
+
+def test_a_guarantee_that_is_not_understood_leaves_only_changes_of_the_tests():
+    text = "1 <= nums.length <= 10^5\n0 <= nums[i] <= 10^9\nThe wombats agree with nums."
+    space = function_space(problem("nums: List[int]", text, ([5, 6, 7],)))
+    assert space.unread == ["The wombats agree with nums."]
+    found = [space.draw(random.Random(n), 0.2) for n in range(20)]
+    assert all(one is None or one.by.startswith("mutated") for one in found) and any(found)
+
+
+def test_without_constraints_the_hull_of_the_tests_is_kept():
+    asserts = ["assert f([1, 2, 3], (4, 'a')) == 1", "assert f([7], (2, 'b')) == 0"]
+    space = function_space(
+        Problem(
+            id="p", kind="assert", statement="Do it.", entry_point="f", starter_code="def f(xs, pair):", asserts=asserts
+        )
+    )
+    assert space.bounded_by == "hull"
+    for xs, (number, letter) in drawn(space):
+        assert 1 <= len(xs) <= 3 and all(1 <= x <= 7 for x in xs) and 1 <= number <= 4 and set(letter) <= {"a", "b"}
+    assert space.call('[[1], [3, "a"]]') == "f([1], (3, 'a'))"
+
+
+def test_trees_of_levels():
+    asserts = [
+        "assert Solution().f(root=tree_node([2, 1, 3])) == 1",
+        "assert Solution().f(root=tree_node([1, None, 2])) == 0",
+    ]
+    nodes = "The number of nodes in the tree is in the range [1, 40]."
+    statement = f"Given the root of a binary search tree.\n\nConstraints:\n\n{nodes}\n0 <= Node.val <= 99"
+    starter = "class Solution:\n    def f(self, root: Optional[TreeNode]) -> int:"
+    space = function_space(
+        Problem(
+            id="p", kind="assert", statement=statement, entry_point="Solution.f", starter_code=starter, asserts=asserts
+        )
+    )
+    found = drawn(space)
+    for (tree,) in found:
+        assert domains.level_faults(tree) == "" and domains.ordered(domains.inorder(tree), "strictly ascending")
+    assert len({len(tree) for (tree,) in found}) > 4
+    assert space.call("[[1, null, 2]]") == "Solution().f(tree_node([1, None, 2]))"
+    assert "no parent" in space.fault("[[1, null, null, 2]]")
+
+
+def test_nothing_to_learn_from_is_a_reason():
+    with pytest.raises(NoSpace, match="plain"):
+        function_space(Problem(id="p", kind="assert", entry_point="f", asserts=["assert f(open('x')) == 1"]))
+
+
+def test_near_changes_little_and_keeps_equal_lengths():
+    space = function_space(
+        problem(
+            "a: List[int], b: List[int], n: int",
+            "n == a.length == b.length\n1 <= n <= 9\n0 <= a[i], b[i] <= 9",
+            ([1, 2, 3], [4, 5, 6], 3),
+        )
+    )
+    seen = set()
+    for n in range(80):
+        new = space.near("[[1, 2, 3], [4, 5, 6], 3]", random.Random(n))
+        if new is not None:
+            a, b, count = json.loads(new.input)
+            assert len(a) == len(b) == count
+            seen.add((new.by, count))
+    assert {count for _, count in seen} > {2, 3} and len({by for by, _ in seen}) >= 3
+
+
+def test_size_grows_with_the_input():
+    space = function_space(problem("nums: List[int]", "1 <= nums.length <= 1000\n0 <= nums[i] <= 9", ([1],)))
+    sizes = [space.size_of(json.dumps([[1] * n])) for n in (1, 10, 1000)]
+    assert 0 <= sizes[0] < sizes[1] < sizes[2] == 1
