@@ -1,9 +1,13 @@
-"""Imports point downward only. A new part of the package must be given its floor here first."""
+"""Imports point downward only, and the rooms stay easy to hold in the head.
+
+A new part of the package must be given its floor here first.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +70,18 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 
+MOST_MODULES = 235  # data/forge/ aside
+MOST_LINES = 450
+LONGER = {"schema": 480}  # every record of every file format stands in one place
+TWINS = {  # file names that stand in two rooms, for both are the same thing in their room; cli/ has one a command
+    "launch.py": {"study.launch", "training.launch"},  # starts runs
+    "plan.py": {"study.plan", "training.plan"},  # what would be run
+    "report.py": {"data.report", "study.report"},  # what came out, for readers
+    "settings.py": {"data.settings", "training.verl.settings"},  # settings of one room
+    "worker.py": {"judge.worker", "training.verl.worker"},  # what runs in each process
+    "icpc.py": {"data.sources.icpc", "judge.compare.icpc"},  # ICPC's problem packages, read and compared
+}
+
 
 def imports(path: Path, root: Path) -> Iterator[tuple[int, str]]:
     """(line, absolute dotted name) for everything the file imports, wherever in the file it does so."""
@@ -110,6 +126,59 @@ def faults(root: Path) -> list[str]:
 
 def test_imports_point_downward_only():
     assert faults(Path(microcoder.__file__).parent) == []
+
+
+def untidy(root: Path) -> list[str]:
+    """Every way in which the package has become hard to find one's way in."""
+    found = []
+    files = sorted(root.rglob("*.py"))
+    if (count := sum("forge" not in path.parts for path in files)) > MOST_MODULES:
+        found.append(f"{count} modules, more than {MOST_MODULES}: fuse those that are only opened on the way")
+    classes, names = defaultdict(list), defaultdict(list)
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        dotted = ".".join(path.relative_to(root).with_suffix("").parts)
+        if (lines := len(text.splitlines())) > (most := LONGER.get(dotted, MOST_LINES)):
+            found.append(f"{dotted} has {lines} lines, more than {most}")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(dotted)
+        if path.name != "__init__.py" and not dotted.startswith("cli."):
+            names[path.name].append(dotted)
+    found += [f"class {name} is in {', '.join(where)}" for name, where in classes.items() if len(where) > 1]
+    found += [
+        f"{name} is the name of {', '.join(where)}"
+        for name, where in names.items()
+        if len(where) > 1 and set(where) != TWINS.get(name)
+    ]
+    return found
+
+
+def test_the_rooms_are_tidy():
+    assert untidy(Path(microcoder.__file__).parent) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ({"a/one.py": "class A: ...", "b/two.py": "class B: ..."}, None),
+        ({"a/one.py": "class A: ...", "b/two.py": "class A: ..."}, "class A is in a.one, b.two"),
+        ({"a/one.py": "", "b/one.py": ""}, "one.py is the name of a.one, b.one"),
+        ({"cli/one.py": "", "b/one.py": ""}, None),
+        ({"training/plan.py": "", "study/plan.py": ""}, None),
+        ({"a/plan.py": "", "study/plan.py": ""}, "plan.py is the name of a.plan, study.plan"),
+        ({"a/one.py": "\n" * (MOST_LINES + 1)}, f"a.one has {MOST_LINES + 1} lines, more than {MOST_LINES}"),
+        (
+            {f"a/m{n}.py": "" for n in range(MOST_MODULES + 1)},
+            f"{MOST_MODULES + 1} modules, more than {MOST_MODULES}: fuse those that are only opened on the way",
+        ),
+    ],
+)
+def test_the_rule_of_the_rooms_tells_good_from_bad(tmp_path, files, fault):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert untidy(tmp_path) == ([fault] if fault else [])
 
 
 @pytest.mark.parametrize(

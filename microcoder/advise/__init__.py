@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import rules
-from .history import History, Rule, Severity
+from .history import AdviceRule, History, Severity
 
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
 RULES = {rule.code: rule for rule in rules.RULES}
@@ -84,7 +84,7 @@ def _found(metrics: Metrics, config: Mapping[str, Any] | None) -> list[Advice]:
     return [_advice(rule, message, metrics, config) for rule, message in said if message]
 
 
-def _advice(rule: Rule, message: str, metrics: Metrics, config: Mapping[str, Any] | None) -> Advice:
+def _advice(rule: AdviceRule, message: str, metrics: Metrics, config: Mapping[str, Any] | None) -> Advice:
     history = History(metrics, config or {})
     remedy, step = rule.remedy.format(**history.words()), int(history.now("step") or 0)
     return Advice(rule.code, rule.severity, message, rule.reason, remedy, step, rule.claim, rule.figure)

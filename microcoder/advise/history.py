@@ -103,7 +103,7 @@ Finds = Callable[[History], str | None]
 
 
 @dataclass(frozen=True)
-class Rule:
+class AdviceRule:
     code: str
     severity: Severity
     reason: str
@@ -121,7 +121,7 @@ def rule(
     claim: int | None = None,
     figure: int | None = None,
     explains: str = "",
-) -> Callable[[Finds], Rule]:
+) -> Callable[[Finds], AdviceRule]:
     """Make a function a rule; its name is the code. `explains` is written as words."""
     names = frozenset(explains.split())
-    return lambda finds: Rule(finds.__name__, severity, reason, remedy, finds, claim, figure, names)
+    return lambda finds: AdviceRule(finds.__name__, severity, reason, remedy, finds, claim, figure, names)

@@ -31,13 +31,13 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _START = "import sys; sys.path.insert(0, {root!r}); from microcoder.judge.worker import main; main({fd}, {pid})"
 
 
-class Candidate(NamedTuple):
+class Submission(NamedTuple):
     problem: Problem
     solution: Solution
     settings: Settings | None
 
 
-_Item = tuple["Future[Any]", Candidate | Program]  # what is asked, and where the Verdict or the Ran goes
+_Item = tuple["Future[Any]", Submission | Program]  # what is asked, and where the Verdict or the Ran goes
 
 
 class GivenUp(Exception):
@@ -121,7 +121,7 @@ class Judge(Judging):
         settings: Settings | None = None,
     ) -> Future[Verdict]:
         """Queue one program (see Judging.submit). `settings` are for this candidate only; the sandbox cannot differ."""
-        return self._queue(Candidate(problem, solution_of(problem, completion, code), settings))
+        return self._queue(Submission(problem, solution_of(problem, completion, code), settings))
 
     def run(self, code: str, language: str = "python", stdin: str = "", limits: Limits | None = None) -> Future[Ran]:
         """Run one program once, judged against nothing: what it wrote, how it ended, what it used (see running.py)."""
@@ -130,7 +130,7 @@ class Judge(Judging):
         except SchemaError as error:
             raise JudgeError(str(error)) from None
 
-    def _queue(self, work: Candidate | Program) -> Future[Any]:
+    def _queue(self, work: Submission | Program) -> Future[Any]:
         future: Future[Any] = Future()
         with self._lock:
             if self._closed:
@@ -203,7 +203,7 @@ class Judge(Judging):
                 worker.close()
 
     def _ask(
-        self, worker: _Worker | None, future: Future[Any], work: Candidate | Program
+        self, worker: _Worker | None, future: Future[Any], work: Submission | Program
     ) -> tuple[Verdict | Ran, _Worker | None]:
         """A worker that dies is replaced and its work done once more; after that it is the judge's fault."""
         reason = ""
@@ -284,7 +284,7 @@ class _Worker:
         self.poll = select.poll()
         self.poll.register(self.sock, select.POLLIN)
 
-    def ask(self, work: Candidate | Program) -> Verdict | Ran:
+    def ask(self, work: Submission | Program) -> Verdict | Ran:
         """Return the worker's answer. Raise TooMuchWork if the worker, not the candidate, uses too much CPU time."""
         send(self.sock, work if isinstance(work, Program) else self.request(*work))
         answer: Verdict | Ran | None = None
@@ -334,7 +334,7 @@ class _Worker:
             self.process.wait()
 
 
-def _too_much(work: Candidate | Program, reason: str, sandbox: str) -> Verdict | Ran:
+def _too_much(work: Submission | Program, reason: str, sandbox: str) -> Verdict | Ran:
     if isinstance(work, Program):
         return Ran("output_limit", message=reason)
     return Verdict("output_limit", work.solution.problem_id, work.solution.id, message=reason, sandbox=sandbox)

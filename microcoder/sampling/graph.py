@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from . import plain
-from .plain import Pools, Rows
+from .plain import Pools, PromptCache, Rows, StepCache
 from .sampler import Completion, Sampler, Sampling, cut
 from .shadow import NotCapturable, Shadow, head_width, refuse
 
@@ -316,7 +316,7 @@ class GraphSampler:
 
     def _step(self, count: int, sampling: Sampling) -> None:
         rows = Rows(self.state[:, :count])
-        cache = _Cache(self.ops, self.room.pools, rows)
+        cache = StepCache(self.ops, self.room.pools, rows)
         logits = self.shadow.logits(rows.token[:, None], rows.position[:, None], cache)
         allowed = cut(logits, sampling) if _cuts(sampling) else None
         self.ops.pick(
@@ -347,7 +347,7 @@ class GraphSampler:
             ids[n, : len(prompt) - 1] = torch.tensor(prompt[:-1], dtype=torch.long)
         positions = torch.arange(longest, device=self.device)[None].expand(len(prompts), longest)
         where = torch.tensor(places).to(self.device, non_blocking=True)
-        self.shadow.hidden(ids.to(self.device, non_blocking=True), positions, _Reading(self.room.pools, where))
+        self.shadow.hidden(ids.to(self.device, non_blocking=True), positions, PromptCache(self.room.pools, where))
 
     # --- is it right?
 
@@ -377,43 +377,6 @@ class GraphSampler:
         logits = self.model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float()
         wanted = torch.log_softmax(logits, -1).gather(1, ids[0, len(prompt) :, None])[:, 0]
         return float((wanted - torch.tensor(one.logprobs, device=self.device)).abs().mean())
-
-
-class _Cache:
-    """What a decode step gives transformers as its cache: it takes what is new, and attends itself."""
-
-    angles: tuple[torch.Tensor, torch.Tensor] | None = None
-
-    def __init__(self, ops: Any, pools: Pools, rows: Rows) -> None:
-        self.ops, self.pools, self.rows = ops, pools, rows
-
-    def rotate(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *_: Any) -> Any:
-        """Left to `attend`."""
-        self.angles = cos.expand(len(q), -1, -1), sin.expand(len(q), -1, -1)
-        return q, k
-
-    def update(self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any) -> tuple[Any, None]:
-        self.newest = keys, values, layer
-        return self, None
-
-    def attend(self, query: torch.Tensor, scale: float) -> Any:
-        keys, values, layer = self.newest
-        return self.ops.attend(query, keys, values, self.angles, self.pools, layer, self.rows, scale)
-
-
-class _Reading:
-    """While prompts are read, attention is the ordinary one, and the keys are kept."""
-
-    def __init__(self, pools: Pools, places: torch.Tensor) -> None:
-        self.pools, self.places = pools, places
-
-    def update(
-        self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        count = keys.shape[2]
-        self.pools.shared_keys[layer][self.places, :, :count] = keys
-        self.pools.shared_values[layer][self.places, :, :count] = values
-        return keys, values
 
 
 def _cuts(sampling: Sampling) -> bool:

@@ -90,3 +90,40 @@ def pick(
     rows.position[live] += 1
     rows.length[live] += 1
     rows.done[live] = (torch.isin(chosen[live], ends) | (rows.length[live] >= limit)).long()
+
+
+class StepCache:
+    """What a decode step gives transformers as its cache: it takes what is new, and attends itself."""
+
+    angles: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def __init__(self, ops: Any, pools: Pools, rows: Rows) -> None:
+        self.ops, self.pools, self.rows = ops, pools, rows
+
+    def rotate(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *_: Any) -> Any:
+        """Left to `attend`."""
+        self.angles = cos.expand(len(q), -1, -1), sin.expand(len(q), -1, -1)
+        return q, k
+
+    def update(self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any) -> tuple[Any, None]:
+        self.newest = keys, values, layer
+        return self, None
+
+    def attend(self, query: torch.Tensor, scale: float) -> Any:
+        keys, values, layer = self.newest
+        return self.ops.attend(query, keys, values, self.angles, self.pools, layer, self.rows, scale)
+
+
+class PromptCache:
+    """While prompts are read, attention is the ordinary one, and the keys are kept."""
+
+    def __init__(self, pools: Pools, places: torch.Tensor) -> None:
+        self.pools, self.places = pools, places
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        count = keys.shape[2]
+        self.pools.shared_keys[layer][self.places, :, :count] = keys
+        self.pools.shared_values[layer][self.places, :, :count] = values
+        return keys, values
