@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .relations import Relation, normal, relations
@@ -45,6 +45,7 @@ class Fact:
     subjects: tuple[str, ...]
     value: Any
     text: str
+    told: bool = True  # as a constraint or a guarantee; elsewhere it may speak of something else than the input
 
 
 @dataclass(slots=True)
@@ -121,7 +122,7 @@ def _of_line(line: str, found: Constraints) -> None:
         new = _in_words(sentence)
         found.facts += facts
         found.relations += new
-        if not (said or facts or new or _HARMLESS.search(sentence) or _declared(sentence)):
+        if not (said or facts or new or _HARMLESS.search(sentence) or _declared(sentence) or sentence.endswith(":")):
             found.unread.append(sentence)
 
 
@@ -149,7 +150,7 @@ def _of_sentence(sentence: str, found: Constraints) -> None:
     guarantee = _GUARANTEE.search(sentence)
     if not guarantee and not _OF_INPUT.search(sentence):
         return
-    facts = [fact for fact in _facts(sentence) if guarantee or fact.name in _BODY]
+    facts = [replace(fact, told=bool(guarantee)) for fact in _facts(sentence) if guarantee or fact.name in _BODY]
     known = {(fact.name, fact.subjects) for fact in found.facts}
     found.facts += [fact for fact in facts if (fact.name, fact.subjects) not in known]
     new = relations(sentence) if guarantee and _COMPARED.search(sentence) else []
@@ -182,6 +183,10 @@ _RANGE = re.compile(
     r"\bin the (?:inclusive )?range (?:of )?(?:from )?\[?\s*([^\[\],]{1,30}?)\s*(?:,|to|-|\.\.)\s*"
     r"([^\[\],]{1,30}?)\s*(?:\]|$|\.)"
 )
+_BEFORE = re.compile(
+    r"([A-Za-z]\w*(?:\[\w+\])*(?:\.length|\.val)?(?:(?:,| and|, and) [A-Za-z]\w*(?:\[\w+\])*)*) "
+    r"(?:is|are|will be|lies|lie)(?: an?)?(?: integers?| numbers?)?\s*$"
+)
 _NODES = re.compile(
     r"number of (?:the )?nodes|number of elements in the (?:linked )?list|nodes in the (?:tree|list)|"
     r"size of the (?:tree|list)",
@@ -199,8 +204,10 @@ def _in_words(sentence: str) -> list[Relation]:
     match = _RANGE.search(sentence)
     if match and _NODES.search(sentence):
         return relations(f"{match.group(1)} <= nodes_count <= {match.group(2)}")
-    if match and (subject := _subjects(sentence[: match.start()])):
-        return [r for one in subject for r in relations(f"{match.group(1)} <= {one} <= {match.group(2)}")]
+    subject = _BEFORE.search(sentence[: match.start()]) if match and not _COMPARED.search(sentence) else None
+    if match and subject:
+        named = ", ".join(_IDENTIFIER.findall(subject.group(1).replace(" and ", ", ")))
+        return relations(f"{match.group(1)} <= {named} <= {match.group(2)}")
     if re.search(r"number of (?:the )?nodes in (?:the|each) (?:tree|list|linked list) is (\w+)\.?$", sentence, re.I):
         return relations(f"nodes_count == {sentence.rstrip('.').split()[-1]}")
     if match := re.search(
@@ -286,6 +293,7 @@ _BODY = {"sorted", "permutation", "tree", "bst", "distinct", "connected", "acycl
 _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must occur, pattern, value where it says none
     ("permutation", "permutation",
      rf"{_X}\b(?:{_BE}|represents?|as)?\s*(?:an? )?permutations? of (?P<v>[^.;]{{1,60}})", None),
+    ("anagram", "anagram permutation", r"(?P<x>[\w, ]{1,60}) are (?:anagrams|permutations) of each other", None),
     ("distinct", "unique distinct different",
      rf"\ball (?:of )?(?:the )?(?P<x>[^.;]{{0,60}}?)\b{_BE} (?:pairwise )?(?:unique|distinct|different)", None),
     ("distinct", "unique distinct different",
@@ -370,7 +378,7 @@ def _facts(sentence: str) -> Iterator[Fact]:
             continue
         groups = match.groupdict()
         subjects = _subjects(groups.get("x") or groups.get("y") or "")
-        told: Any = (groups.get("v") or groups.get("w") or "").strip() if value is None else value
+        told: Any = (groups.get("v") or groups.get("w") or "").strip().rstrip(".") if value is None else value
         if name in ("alphabet", "choices"):
             if "choices" in seen or (name == "choices" and "alphabet" in seen):
                 continue

@@ -67,9 +67,6 @@ class FunctionSpace:
         self.bounded_by = "hull" if self.drawer.hulled else "constraints"
         self.guarded = bool(found.unread)  # a guarantee that is not understood
         self.unread = list(dict.fromkeys(self.unread))
-        for example in self.examples:
-            if wrong := self._fault(example):
-                raise NoSpace(f"an existing test does not keep what was read: {wrong}")
 
     def _true(self, found: Constraints, columns: dict[str, tuple[str, int]]) -> list[Property]:
         """The properties that all existing tests have."""
@@ -169,10 +166,14 @@ class FunctionSpace:
 
 
 def _safely(holds: Any, all_values: Sequence[dict[str, Any]]) -> bool:
-    try:
-        return all(holds(values) for values in all_values)
-    except Exception:
-        return False
+    """Whether it holds for all values; of many tests one in ten may be one that breaks the constraints itself."""
+    wrong = 0
+    for values in all_values:
+        try:
+            wrong += not holds(values)
+        except Exception:
+            wrong += 1
+    return wrong <= len(all_values) // 10
 
 
 def _columns(found: Constraints, shapes: dict[str, Shape]) -> dict[str, tuple[str, int]]:
@@ -183,6 +184,7 @@ def _columns(found: Constraints, shapes: dict[str, Shape]) -> dict[str, tuple[st
         if shape is not None and shape.item is not None and (shape.item.item or shape.item.items):
             if shape.item.longest >= len(parts) > 0:
                 for n, part in enumerate(parts):
+                    out.setdefault(part, (name, n))
                     out.setdefault(part.replace("_", ""), (name, n))
     return out
 

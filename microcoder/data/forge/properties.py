@@ -89,6 +89,8 @@ def leaves(value: Any) -> Iterator[Any]:
 def tied(fact: Fact, shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]]) -> list[Property]:
     """The properties that a fact gives the parameters."""
     spots = [spot for subject in fact.subjects if (spot := place(subject, shapes, columns))]
+    if not spots and not fact.told and fact.name not in ("tree", "connected", "acyclic", "bst"):
+        return []
     make = _MAKERS.get(fact.name)
     return list(make(fact, spots, shapes)) if make else []
 
@@ -277,6 +279,13 @@ def _permutation(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) ->
                 return sorted(values[name]) == list(range(base, base + len(values[name])))
 
             yield Property("permutation", fact.text, holds, mend)
+
+
+def _anagram(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> _Made:
+    names = [spot.parameter for spot in spots]
+    for name in names[1:]:
+        new = Fact("permutation", fact.subjects, names[0], fact.text)
+        yield from _permutation(new, [Place(name)], {one: shapes[one] for one in (names[0], name)})
 
 
 # --- graphs
@@ -562,6 +571,7 @@ _MAKERS: dict[str, Callable[[Fact, list[Place], Mapping[str, Shape]], _Made]] = 
     "distinct": _distinct,
     "sorted": _sorted,
     "permutation": _permutation,
+    "anagram": _anagram,
     "tree": _graph,
     "connected": _graph,
     "acyclic": _graph,

@@ -57,14 +57,14 @@ class Quantities:
         except (ValueError, SyntaxError):
             return False
         self.checkers.append(checker)
-        for one in (relation, relation.turned()):
+        for one in _ways(relation):
             self.about.setdefault(one.left, []).append(one)
         return True
 
     def drop(self, checker: Checker) -> None:
         self.checkers.remove(checker)
         gone = checker.relation
-        for one in (gone, gone.turned()):
+        for one in _ways(gone):
             self.about[one.left] = [kept for kept in self.about[one.left] if kept != one]
 
     def limits(self, quantity: str, low: rel.Values, high: rel.Values) -> tuple[float, float, list[Any]]:
@@ -73,6 +73,39 @@ class Quantities:
         a, _, unequal = rel.narrowed(-math.inf, math.inf, [r for r in found if r.op in (">=", ">", "==", "!=")], low)
         _, b, _ = rel.narrowed(-math.inf, math.inf, [r for r in found if r.op in ("<=", "<", "==")], high)
         return a, b, unequal
+
+
+def _ways(relation: Relation) -> list[Relation]:
+    """The relation as one about its left side, its right side, and about the parts of a sum or a product."""
+    out = []
+    for one in (relation, relation.turned()):
+        out.append(one)
+        tree = ast.parse(one.left, mode="eval").body
+        if not isinstance(tree, ast.BinOp) or one.op == "!=":
+            continue
+        a, b, e = ast.unparse(tree.left), ast.unparse(tree.right), f"({one.right})"
+        match tree.op:
+            case ast.Add():
+                out += [Relation(a, one.op, f"{e} - ({b})", one.text), Relation(b, one.op, f"{e} - ({a})", one.text)]
+            case ast.Sub():
+                out.append(Relation(a, one.op, f"{e} + ({b})", one.text))
+                out.append(Relation(b, rel.OPPOSITE[one.op], f"({a}) - {e}", one.text))
+            case ast.Mult():  # of positive numbers
+                for part, by in ((a, b), (b, a)):
+                    down = {"<=": f"{e} // ({by})", "<": f"({e} - 1) // ({by})", "==": f"{e} // ({by})"}
+                    up = {">=": f"({e} + ({by}) - 1) // ({by})", ">": f"{e} // ({by}) + 1"}
+                    op = {"<": "<=", ">": ">="}.get(one.op, one.op)
+                    out.append(Relation(part, op, {**down, **up}[one.op], one.text))
+    return [_own_index(one) for one in out if not one.left.lstrip("-").isdigit()]
+
+
+def _own_index(relation: Relation) -> Relation:
+    """The relation with the index of the list on its left: `a[b__0] < b[b__0]` is about a[a__0]."""
+    match = re.fullmatch(r"(?:len\()?(\w+)\[(\w+)__0\].*", relation.left)
+    if match is None or match.group(1) == match.group(2):
+        return relation
+    new = {f"{match.group(2)}__0": f"{match.group(1)}__0"}
+    return Relation(rel.renamed(relation.left, new), relation.op, rel.renamed(relation.right, new), relation.text)
 
 
 def bring(
@@ -89,7 +122,7 @@ def bring(
         Relation(rel.renamed(one.left, places), one.op, rel.renamed(one.right, places), one.text)
         for one in all_relations
     ]
-    symbols = _symbols(replaced, known)
+    symbols = {**_other_case(replaced, known), **_symbols(replaced, known)}
     for n, one in enumerate(replaced):
         left, right = (rel.renamed(side, symbols) for side in (one.left, one.right))
         if left == right:
@@ -106,6 +139,13 @@ def _of_every_row(side: str, other: str) -> str:
     """len(grid[0]), which stands for the width of a grid, as the length of each row."""
     match = re.fullmatch(r"len\((\w+)\[0\]\)", side)
     return f"len({match.group(1)}[{match.group(1)}__0])" if match and f"{match.group(1)}[" not in other else side
+
+
+def _other_case(found: Sequence[Relation], known: set[str]) -> dict[str, str]:
+    """Parameters that the constraints write in another case: K for k."""
+    free = {name for one in found for side in (one.left, one.right) for name in _free(side, known)}
+    same = {name: [one for one in known if one.lower() == name.lower()] for name in free}
+    return {name: ones[0] for name, ones in same.items() if len(ones) == 1}
 
 
 def _sizes(statement: str, shapes: Mapping[str, Shape]) -> list[Relation]:
