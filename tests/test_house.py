@@ -27,6 +27,7 @@ FLOORS = (  # a part may import the parts of the floors before its own
     {"study", "view", "serve"},
     {"api"},
     {"cli"},
+    {"__main__"},
 )
 FLOOR = {part: n for n, parts in enumerate(FLOORS) for part in parts}
 NARROWER = {  # folder: (the only parts it may import, the only packages outside the standard library)

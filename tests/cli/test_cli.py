@@ -457,3 +457,8 @@ def test_a_table_with_colours_shows_what_would_steer():
         Terminal(file=screen, force_terminal=True, width=200).print(what)
         plain = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())  # the colours that are ours
         assert steers(plain) == [] and "[red]x" in plain
+
+
+def test_python_m_microcoder_is_the_command_line():
+    done = subprocess.run([sys.executable, "-m", "microcoder", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"microcoder, version {microcoder.__version__}\n")
