@@ -1,0 +1,473 @@
+"""Draw values for a layout: counts by size, numbers in several styles, words, permutations, trees and graphs.
+
+Small inputs come in large numbers, so they differ in style rather than in size: all equal, few different values, the ends
+of a range, sorted, around zero. Inputs at the limits spend the budget of elements that a size allows.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+from .guarantees import Edges, Guarantees, is_prime
+from .limits import ENDLESS, Env, Limits, Place, gather, spelled
+from .relations import value
+from .shape import Block, Expression, Field, Layout, Line, Misfit, Node, Scope, counted
+
+STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
+ORDERS = ("as drawn", "rising", "falling")
+ELEMENTS = 200_000  # values in an input at the limits
+FAR = 10**18
+
+
+class Retry(Exception):
+    """No value fits what was drawn before."""
+
+
+class Hull:
+    """The smallest and the largest of the values, lengths and letters that the existing tests have, for each place."""
+
+    def __init__(self) -> None:
+        self.low: dict[Place, int] = {}
+        self.high: dict[Place, int] = {}
+        self.words: dict[Place, dict[str, int]] = {}
+        self.used: set[str] = set()  # the fields that nothing else bounds
+
+    def add(self, place: Place, found: Any) -> None:
+        for one in found if isinstance(found, list) else [found]:
+            if place.field.kind == "real":
+                one = str(one)
+            number = len(one) if isinstance(one, str) else one
+            self.low[place] = min(self.low.get(place, number), number)
+            self.high[place] = max(self.high.get(place, number), number)
+            if isinstance(one, str) and len(self.words.setdefault(place, {})) < 1000:
+                self.words[place][one] = self.words[place].get(one, 0) + 1
+
+
+class Draw:
+    """One input in the making."""
+
+    def __init__(
+        self, layout: Layout, limits: Limits, known: Guarantees, hull: Hull, rng: random.Random, size: float
+    ) -> None:
+        self.layout, self.limits, self.known, self.hull, self.rng, self.size = layout, limits, known, hull, rng, size
+        self.places = {(place.path, place.field.name): place for place in limits.places}
+        self.budget = max(3, round(math.exp(math.log(4) + size * (math.log(ELEMENTS) - math.log(4)))))
+        self.counts = count_names(layout.body)
+        self.style: dict[Place, str] = {}
+        self.fixed: dict[Place, list[int]] = {}
+        self.left = {id(one): one.most for one in known.sums}
+        self.cases = 1
+        self.mood = rng.choice(("mixed", "mixed", *STYLES))
+
+    def scope(self) -> Scope:
+        top = Scope()
+        self.fill(self.layout.body, top, (), {})
+        return top
+
+    def fill(self, nodes: tuple[Node, ...], scope: Scope, path: tuple[str, ...], env: Env) -> None:
+        scope.env = env
+        for node in nodes:
+            if isinstance(node, Block):
+                self.block(node, scope, path, env)
+                continue
+            if isinstance(node, Line):
+                line = node
+            else:
+                scope[node.key] = self.rng.randrange(len(node.lines))
+                line = node.lines[scope[node.key]]
+            for field in line.fields:
+                if field.kind != "tag" and field.name not in scope:
+                    scope[field.name] = env[spelled(field.name)] = self.one(
+                        self.places[path, field.name], field, env, scope
+                    )
+
+    def block(self, node: Block, scope: Scope, path: tuple[str, ...], env: Env) -> None:
+        try:
+            number = counted(node.count, scope)
+        except Misfit:
+            raise Retry from None
+        inner = (*path, node.key)
+        given = next((self.edges(e, number, env) for e in self.known.edges if e.path == inner), None)
+        children: list[Scope] = []
+        scope[node.key] = children
+        whole = any(isinstance(one, Block) for one in node.body) or len(node.body) > 1
+        before: Env = {}
+        if whole:
+            self.cases = max(1, number)
+        for k in range(number):
+            child, around = Scope(scope), dict(env)
+            around.update(before)
+            if given:
+                for name, one in given[k].items():
+                    child[name] = around[spelled(name)] = one
+            if whole and self.rng.random() < 0.5:
+                self.style.clear()
+                self.fixed.clear()
+            self.fill(node.body, child, inner, around)
+            if whole:
+                self.cases = max(1, number - k - 1)
+                self.spend(child, inner)
+            else:
+                before = {f"{name}__prev": around[name] for name in around if name not in env and "__" not in name}
+            children.append(child)
+        for place in self.limits.places:
+            if place.path == inner and place.field.count is None and number > 1:
+                self.arrange(place, children)
+        gather(env, node, children)
+
+    def spend(self, child: Scope, path: tuple[str, ...]) -> None:
+        for one in self.known.sums:
+            if one.path == path:
+                try:
+                    self.left[id(one)] -= int(value(one.term, child.env))
+                except Exception:  # a term that has no value here
+                    continue
+
+    def arrange(self, place: Place, children: list[Scope]) -> None:
+        """Put a column in order, or make it a permutation or distinct."""
+        order = self.known.rising.get(place)
+        if place in self.known.permutation or place in self.known.distinct or order:
+            values = [child[place.field.name] for child in children]
+            low, high, _ = self.range(place, {k: v for k, v in children[0].env.items() if not k.endswith("__prev")})
+            values = self.shaped(place, values, low, high)
+            for child, one in zip(children, values, strict=True):
+                child[place.field.name] = child.env[place.name] = one
+
+    # --- one field
+
+    def one(self, place: Place, field: Field, env: Env, scope: Scope) -> Any:
+        if field.kind == "real":
+            if field.count is not None:
+                raise Retry
+            return self.real(place)
+        if field.count is None:
+            return self.word(place, env, scope) if field.kind == "word" else self.number(place, env)
+        try:
+            number = counted(field.count, scope)
+        except Misfit:
+            raise Retry from None
+        if field.kind == "word":
+            return self.shaped(place, [self.word(place, env, scope) for _ in range(number)], 0, 0)
+        low, high, unequal = self.range(place, env)
+        indexed = [r for r in self.limits.about[place] if "[" in r.right]
+        style = self.styled(place)
+        if indexed:
+            values: list[int] = []
+            env = dict(env)
+            env[place.name] = values
+            index = {name for r in indexed for name in _indices(r.right)}
+            for k in range(number):
+                env.update(dict.fromkeys(index, k))
+                here = self.range(place, env)
+                values.append(self.value(place, style, *here))
+        elif field.start == 2 and any(r.right in ("i", "j", "v") for r in self.limits.about[place]):
+            values = [self.rng.choice((1, k + 1, self.rng.randint(1, k + 1))) for k in range(number)]  # parents
+            return values
+        else:
+            values = [self.value(place, style, low, high, unequal) for _ in range(number)]
+        values = self.shaped(place, values, low, high)
+        if not indexed and place not in self.known.rising and place not in self.known.permutation:
+            order = self.rng.choice(("", "", "", "", "rising", "falling"))
+            if order:
+                values.sort(reverse=order == "falling")
+        return values
+
+    def shaped(self, place: Place, values: list[Any], low: float, high: float) -> list[Any]:
+        """The list as the guarantees want it."""
+        rng = self.rng
+        if place in self.known.permutation:
+            start = 0 if self.hull.low.get(place) == 0 and low <= 0 else 1
+            values = list(range(start, start + len(values)))
+            kind = rng.random()
+            if kind < 0.6:
+                rng.shuffle(values)
+            elif kind < 0.7:
+                values.reverse()
+            elif kind < 0.85 and len(values) > 1:
+                a, b = rng.sample(range(len(values)), 2)
+                values[a], values[b] = values[b], values[a]
+        if place in self.known.distinct or self.known.rising.get(place) in ("<", ">"):
+            values = self.different(place, values, low, high)
+        order = self.known.rising.get(place)
+        if order:
+            values = sorted(values, reverse=order in (">", "≥"))
+        return values
+
+    def different(self, place: Place, values: list[Any], low: float, high: float) -> list[Any]:
+        if len(set(values)) == len(values):
+            return values
+        if values and isinstance(values[0], str):
+            seen: set[str] = set()
+            for n, one in enumerate(values):
+                letters = list(one)
+                for _ in range(50):
+                    if "".join(letters) not in seen:
+                        break
+                    letters[self.rng.randrange(len(letters))] = self.rng.choice(self.letters(place))
+                values[n] = "".join(letters)
+                seen.add(values[n])
+            return values
+        if high - low + 1 < len(values):
+            raise Retry
+        if high - low < 4 * len(values):
+            return self.rng.sample(range(int(low), int(high) + 1), len(values))
+        taken: set[int] = set()
+        for one in values:
+            while one in taken:
+                one = self.rng.randint(int(low), int(high)) if self.rng.random() < 0.5 else min(int(high), one + 1)
+                if one in taken:
+                    one = self.rng.randint(int(low), int(high))
+            taken.add(one)
+        found = list(taken)
+        self.rng.shuffle(found)
+        return found
+
+    def range(self, place: Place, env: Env) -> tuple[float, float, list[Any]]:
+        """Bounds of a number; the hull of the existing tests where the statement has none."""
+        low, high, unequal = self.limits.bounds(place, env)
+        if low == -ENDLESS:
+            low = min(self.hull.low.get(place, 0), high)
+            if place.name in self.counts:
+                low = max(low, 0)
+            self.hull.used.add(place.field.name)
+        if high == ENDLESS:
+            high = max(self.hull.high.get(place, 1), low)
+            self.hull.used.add(place.field.name)
+        if low > high:
+            raise Retry
+        return low, high, unequal
+
+    def number(self, place: Place, env: Env) -> int:
+        low, high, unequal = self.range(place, env)
+        if place.name in self.counts:
+            return self.count(place, int(low), int(high), env)
+        return self.value(place, self.styled(place), low, high, unequal)
+
+    def count(self, place: Place, low: int, high: int, env: Env) -> int:
+        """How many: within what the size allows, shared with the counts that it multiplies with."""
+        rng = self.rng
+        room = self.budget
+        for other in self.counts[place.name]:
+            if isinstance(env.get(other), int) and other != place.name:
+                room = max(1, room // max(1, env[other]))
+        for one in self.known.sums:
+            if place.name in one.term and one.path == place.path:
+                spare = max(0, self.left[id(one)])
+                high = min(high, spare // self.cases if rng.random() < 0.7 else spare - low * (self.cases - 1))
+        for edges in self.known.edges:
+            if edges.simple and not edges.tree and place.name in self.block_count(edges):
+                ends = [self.limits.bounds(end, env) for end in edges.ends]
+                vertices = int(min(ends[0][1] - ends[0][0], 10**6)) + 1
+                high = min(high, vertices * (vertices - 1) // 2)
+            if edges.connected and place.name in self.block_count(edges):
+                ends = [self.limits.bounds(end, env) for end in edges.ends]
+                low = max(low, int(min(ends[0][1] - ends[0][0], 10**6)))
+        if self.is_cases(place):
+            most = min(high, max(low, room))
+            if self.size < 0.5:
+                few = rng.choice((1, 2, 3, rng.randint(1, 10), rng.randint(10, 60)))
+                return max(low, min(high, few))
+            return rng.choice((max(low, 1), most, max(low, min(most, 10)))) if low <= most else low
+        if low > high:
+            raise Retry
+        most = max(low, min(high, room))
+        least = low if self.size < 0.7 or rng.random() < 0.2 else max(low, int(most * 0.9))
+        return rng.choice((most, rng.randint(least, most), rng.randint(least, most), least))
+
+    def block_count(self, edges: Edges) -> str:
+        return _count_of(self.layout.body, edges.path)
+
+    def is_cases(self, place: Place) -> bool:
+        return (
+            any(
+                isinstance(node, Block)
+                and node.count.text.strip() == place.field.name
+                and (len(node.body) > 1 or any(isinstance(one, Block) for one in node.body))
+                for node in self.layout.body
+            )
+            and not place.path
+        )
+
+    def styled(self, place: Place) -> str:
+        if place not in self.style:
+            self.style[place] = self.rng.choice(STYLES) if self.mood == "mixed" else self.mood
+        return self.style[place]
+
+    def value(self, place: Place, style: str, low: float, high: float, unequal: list[Any] | None = None) -> int:
+        """A number from low to high."""
+        rng, least, most = self.rng, int(max(low, -FAR * 10)), int(min(high, FAR * 10))
+        for _ in range(20):
+            if style == "wide" or least == most:
+                found = rng.randint(least, most)
+            elif style == "small":
+                near = 0 if least < 0 < most else least
+                found = rng.randint(max(least, near - 3), min(most, near + 4))
+            elif style == "ends":
+                found = rng.choice((least, most, min(most, least + 1), max(least, most - 1)))
+            elif style in ("equal", "few"):
+                held = self.fixed.setdefault(place, [])
+                held[:] = [one for one in held if least <= one <= most]
+                while len(held) < (1 if style == "equal" else 3):
+                    held.append(self.value(place, rng.choice(("wide", "small", "ends", "log")), least, most))
+                found = rng.choice(held)
+            elif style == "log":
+                found = min(most, least + int((most - least + 1) ** rng.random()) - 1)
+            else:
+                found = max(least, most - rng.randint(0, 3))
+            if place.name in self.known.primes:
+                found = next((n for n in range(found, most + 1) if is_prime(n)), found)
+            if found not in (unequal or ()):
+                return found
+            style = "wide"
+        raise Retry
+
+    def real(self, place: Place) -> str:
+        """A number with decimals, within the hull of the existing tests."""
+        words = list(self.hull.words[place])
+        decimals = max(len(word.partition(".")[2]) for word in words)
+        scaled = [round(float(word) * 10**decimals) for word in words]
+        self.hull.used.add(place.field.name)
+        found = self.rng.choice((self.rng.randint(min(scaled), max(scaled)), *self.rng.sample(scaled, 1)))
+        return f"{found / 10**decimals:.{decimals}f}"
+
+    # --- words
+
+    def letters(self, place: Place) -> str:
+        given = self.known.alphabet.get(place)
+        if given is None:
+            given = "".join(sorted(set("".join(self.hull.words.get(place, {"a": 1})))))
+            self.hull.used.add(place.field.name)
+        return given
+
+    def word(self, place: Place, env: Env, scope: Scope) -> str:
+        rng = self.rng
+        if place in self.known.choices:
+            return rng.choice(self.known.choices[place])
+        if place.field.length is not None:
+            try:
+                long = counted(place.field.length, scope)
+            except Misfit:
+                raise Retry from None
+        else:
+            low, high, _ = self.limits.bounds(place, env, quantity=f"len({place.name})")
+            if low == -ENDLESS:
+                low = self.hull.low.get(place, 1)
+                self.hull.used.add(place.field.name)
+            if high == ENDLESS:
+                high = max(low, self.hull.high.get(place, 1))
+                self.hull.used.add(place.field.name)
+            for one in self.known.sums:
+                if place.name in one.term:
+                    high = min(high, max(low, self.left[id(one)] // self.cases))
+            high = max(low, min(high, self.budget))
+            long = rng.choice((int(high), rng.randint(int(low), int(high)), rng.randint(int(low), int(high)), int(low)))
+        letters = self.letters(place)
+        seen = sorted(set("".join(self.hull.words.get(place, {}))) & set(letters)) or list(letters)
+        kind = rng.random()
+        if kind < 0.4:
+            pool = list(letters)
+        elif kind < 0.65:
+            pool = seen
+        elif kind < 0.9:
+            pool = rng.sample(list(letters), min(len(letters), 2))
+        else:
+            pool = [rng.choice(list(letters))]
+        made = [rng.choice(pool) for _ in range(long)]
+        if kind > 0.8 and long > 2:  # a period, or a palindrome
+            period = rng.randint(1, min(3, long))
+            made = (
+                [made[n % period] for n in range(long)]
+                if rng.random() < 0.5
+                else made[: (long + 1) // 2] + made[: long // 2][::-1]
+            )
+        return "".join(made)
+
+    # --- edges
+
+    def edges(self, edges: Edges, number: int, env: Env) -> list[dict[str, int]]:
+        rng = self.rng
+        low, high, _ = self.limits.bounds(edges.ends[0], env)
+        if low == -ENDLESS or high == ENDLESS:
+            raise Retry
+        first, vertices = int(low), int(min(high - low + 1, number + 1 if edges.tree else ELEMENTS))
+        if edges.tree and vertices != number + 1:
+            raise Retry
+        pairs: list[tuple[int, int]] = []
+        if edges.tree or edges.connected:
+            if number < vertices - 1:
+                raise Retry
+            kind = rng.choice(("path", "star", "random", "random", "deep", "binary"))
+            for v in range(1, vertices):
+                parent = {"path": v - 1, "star": 0, "binary": (v - 1) // 2}.get(kind)
+                if parent is None:
+                    parent = rng.randint(max(0, v - 3), v - 1) if kind == "deep" else rng.randrange(v)
+                pairs.append((parent, v))
+        seen = {(min(p), max(p)) for p in pairs}
+        tries = 0
+        while len(pairs) < number:
+            tries += 1
+            a, b = rng.randrange(vertices), rng.randrange(vertices)
+            if edges.simple and (a == b or (min(a, b), max(a, b)) in seen):
+                if tries > 50 * number + 100:
+                    raise Retry
+                continue
+            seen.add((min(a, b), max(a, b)))
+            pairs.append((a, b))
+        names = list(range(vertices))
+        if rng.random() < 0.7:
+            rng.shuffle(names)
+        if rng.random() < 0.7:
+            rng.shuffle(pairs)
+        rising = any(r.op in ("<", "<=") and r.right == edges.ends[1].name for r in self.limits.about[edges.ends[0]])
+        found = []
+        for a, b in pairs:
+            u, v = names[a] + first, names[b] + first
+            if (rising and u > v) or (not rising and rng.random() < 0.3):
+                u, v = v, u
+            found.append({edges.ends[0].field.name: u, edges.ends[1].field.name: v})
+        return found
+
+
+def _indices(source: str) -> set[str]:
+    import re
+
+    return set(re.findall(r"\[(\w+)(?:\s?[-+]\s?\d+)?\]", source))
+
+
+def _count_of(nodes: tuple[Node, ...], path: tuple[str, ...]) -> str:
+    for node in nodes:
+        if isinstance(node, Block) and path and node.key == path[0]:
+            return node.count.text if len(path) == 1 else _count_of(node.body, path[1:])
+    return ""
+
+
+def count_names(nodes: tuple[Node, ...], around: tuple[str, ...] = ()) -> dict[str, set[str]]:
+    """The fields that say how many, and for each of them those that it multiplies with."""
+    found: dict[str, set[str]] = {}
+
+    def names(expression: Expression | None) -> tuple[str, ...]:
+        if expression is None:
+            return ()
+        out: list[str] = []
+        for name, sub in expression.names():
+            out += [spelled(f"{name}_{sub}" if sub else name)] if len(name) == 1 or sub else [name, *name]
+        return tuple(out)
+
+    def together(group: tuple[str, ...]) -> None:
+        for name in group:
+            found.setdefault(name, set()).update(group)
+
+    for node in nodes:
+        if isinstance(node, Block):
+            group = (*around, *names(node.count))
+            together(group)
+            for name, others in count_names(node.body, group).items():
+                found.setdefault(name, set()).update(others)
+        else:
+            for line in (node,) if isinstance(node, Line) else node.lines:
+                for field in line.fields:
+                    if field.count is not None or field.length is not None:
+                        together((*around, *names(field.count), *names(field.length)))
+    return found

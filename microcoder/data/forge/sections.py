@@ -1,0 +1,92 @@
+"""The parts of a statement that speak of the input, in plain notation: no LaTeX, one sign for each comparison.
+
+plain       LaTeX and typographic signs as plain text: `1 ≤ n ≤ 2*10^5`, `a_1, a_2, ..., a_n`
+sections    the section of the input and the section of the constraints
+sentences   prose in sentences, list items included
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [  # every repetition is bounded, for statements can be hostile
+    (re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}"), lambda found: "^" + found[0].translate(_SUPERSCRIPTS)),
+    (re.compile(r"\\(?:displaystyle|left|right|big|Big|bigl|bigr|quad|qquad|limits)(?![a-zA-Z])|\$|[\u200b\u2060]"), ""),
+    (re.compile(r"\\(?:d|t)?frac *\{([^{}]{1,60})\} *\{([^{}]{1,60})\}"), r"((\1)/(\2))"),
+    (re.compile(r"\\(?:text|mathrm|mathit|texttt|textrm|operatorname|mathbf|mathsf|mathtt|rm|tt|textbf|textit|t)\{([^{}]{0,80})\}"), r"\1"),
+    (re.compile(r"\\(?:text)?color ?\{\w{1,20}\} ?\{([^{}]{0,200})\}"), r"\1"),
+    (re.compile(r"\\(?:lbrace|\{)(?![a-z])"), "{"),
+    (re.compile(r"\\(?:rbrace|\})(?![a-z])"), "}"),
+    (re.compile(r"\^ ?\{([^{}]{1,40})\}"), lambda found: f"^{found[1]}" if found[1].isalnum() else f"^({found[1]})"),
+    (re.compile(r"(?<=\w) ?_ ?(?=[\w{])"), "_"),
+    (re.compile(r"_\{ ?(\w|\d{1,9}) ?\}"), r"_\1"),
+    (re.compile(r"\\le(?:q|qslant|qq)?(?![a-z])|≤|⩽|≦|&le;|<=|=<"), " ≤ "),
+    (re.compile(r"\\ge(?:q|qslant|qq)?(?![a-z])|≥|⩾|≧|&ge;|>="), " ≥ "),
+    (re.compile(r"\\lt(?![a-z])|&lt;"), " < "),
+    (re.compile(r"\\gt(?![a-z])|&gt;"), " > "),
+    (re.compile(r"\\(?:ne|neq)(?![a-z])|≠|!="), " ≠ "),
+    (re.compile(r"\\(?:vdots)(?![a-z])|[⋮︙]"), ":"),
+    (re.compile(r"\\(?:ldots|dots|cdots|dotsc|dotsm|dotsb|hdots)(?![a-z])|…|⋯|\. \. \.|\.{3,6}"), " ... "),
+    (re.compile(r" ?(?:\\(?:cdot|times|ast)(?![a-z])|[⋅·×∙∗]) ?"), "*"),
+    (re.compile(r"\\in(?![a-z])"), " ∈ "),
+    (re.compile(r"\\(?:lvert|rvert|vert|mid|\|)"), "|"),
+    (re.compile(r"\\(?:,|;|!|:| )|[~\u00a0\u2009\u202f]"), " "),
+    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\\([{}_#%&$])"), r"\1"),
+    (re.compile(r"\\([a-zA-Z]{1,20})"), r"\1"),
+    (re.compile(r"−"), "-"),
+    (re.compile(r"\*\*(?=\d)"), "^"),
+    (re.compile(r"(?<=\d)[eE](?=\d{1,2}\b)"), "*10^"),
+    (re.compile(r"(?<![\d.,^_])(\d{1,3})((?:[, ]\d{3}){1,6})(?![\d,]|[ ]?\.\d)"), lambda found: found[0].replace(",", "").replace(" ", "")),
+    (re.compile(r"[`*]{2}|`"), ""),
+    (re.compile(r"[ \t]{2,400}"), " "),
+]  # fmt: skip
+_HEADING = r"^[ \t#*=_~-]{0,12}(?:The )?(?:%s)(?: Format| Specification| Description| Data| File)?[ \t]{0,4}[:：]?[ \t#*=_~-]{0,12}$"
+_INPUT = re.compile(_HEADING % "Input|INPUT|Inputs", re.M | re.I)
+_LIMITS = re.compile(_HEADING % r"Constraints?|Limits|Restrictions|Constraints on (?:the )?input", re.M | re.I)
+_OTHER = re.compile(
+    _HEADING % r"Outputs?|Sample(?:s)?(?: Input| Output)?(?: \d{1,2})?|Examples?(?: \d{1,2})?|Notes?|Scoring|Subtasks?|Explanation|Hints?|"
+    r"Input(?:s)?|Constraints?|Interaction|Sample Input \d{1,2}|Partial Scores?|Limits|Tags|Time Limit.{0,40}",
+    re.M | re.I,
+)  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """The text with formulas as plain text."""
+    for pattern, by in _REWRITE:
+        text = pattern.sub(by, text)
+    return text
+
+
+def sections(statement: str) -> tuple[str, str]:
+    """(the section of the input, the section of the constraints), as written; "" for one that is missing."""
+    return _section(_INPUT, statement), _section(_LIMITS, statement)
+
+
+def _section(heading: re.Pattern[str], statement: str) -> str:
+    found = heading.search(statement)
+    if not found:
+        return ""
+    rest = statement[found.end() :]
+    end = _OTHER.search(rest)
+    return rest[: end.start()] if end else rest
+
+
+_ENDS = re.compile(
+    r"(?<=[.!?:;])\s+(?=[A-Z(\"'$]|[a-z]_?\w? is )|\n\s*\n|\n(?=[ \t]{0,8}[-*•] )|[;.]?\s{1,8}[*•] (?=\S)"
+)
+_ABBREVIATION = re.compile(r"\b(?:i\.e|e\.g|i\. e|resp|no|vs|etc)\.$")
+
+
+def sentences(text: str) -> list[str]:
+    """Prose in sentences. Items of lists are sentences of their own."""
+    parts = [" ".join(part.split()).lstrip("-*• ") for part in _ENDS.split(text)]
+    found: list[str] = []
+    for part in filter(None, parts):
+        if found and _ABBREVIATION.search(found[-1]):
+            found[-1] += " " + part
+        else:
+            found.append(part)
+    return found
