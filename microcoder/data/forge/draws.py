@@ -1,13 +1,14 @@
 """Draw values for a layout: counts by size, numbers in several styles, words, permutations, trees and graphs.
 
-Small inputs come in large numbers, so they differ in style rather than in size: all equal, few different values, the ends
-of a range, sorted, around zero. Inputs at the limits spend the budget of elements that a size allows.
+Small inputs come in large numbers, so they differ in style rather than in size: all equal, few different values, the
+ends of a range, sorted, around zero. Inputs at the limits spend the budget of elements that a size allows.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import re
 from typing import Any
 
 from .guarantees import Edges, Guarantees, is_prime
@@ -227,6 +228,8 @@ class Draw:
     def range(self, place: Place, env: Env) -> tuple[float, float, list[Any]]:
         """Bounds of a number; the hull of the existing tests where the statement has none."""
         low, high, unequal = self.limits.bounds(place, env)
+        if place in self.known.permutation:
+            return max(low, 0), min(high, ELEMENTS), unequal
         if low == -ENDLESS:
             low = min(self.hull.low.get(place, 0), high)
             if place.name in self.counts:
@@ -431,8 +434,6 @@ class Draw:
 
 
 def _indices(source: str) -> set[str]:
-    import re
-
     return set(re.findall(r"\[(\w+)(?:\s?[-+]\s?\d+)?\]", source))
 
 

@@ -1,4 +1,4 @@
-"""What a statement guarantees about an input in words: distinct, a permutation, sorted, a tree, "the sum of n over all".
+"""What a statement guarantees about an input in words: distinct, a permutation, sorted, a tree, a sum over all cases.
 
 A guarantee is kept where every existing test keeps to it; one that a test breaks was misread. A sentence that promises
 something unknown is listed in `unread`: then inputs cannot be drawn freely.
@@ -19,33 +19,60 @@ from .relations import expression, normal, value
 from .shape import Block, Choice, Node, Scope, scopes
 
 _RISKY = re.compile(
-    r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation|\bsorted\b|increasing|decreasing|ascending|descending|no two|at most once|"
-    r"exactly once|satisf|divisor|divisible|multiple of|\bprime\b|palindrom|balanced|\bconnected\b|reachable|\bcan reach\b|"
-    r"\btree\b|no (?:multiple|self|loops)|simple|disjoint|intersect|always|coprime|consistent|appears?|at least one|perfect|convex|collinear|not all|form an?\b|"
-    r"\bdoes not contain\b|\bdo not\b|contradict|possible to|bipartite|acyclic|\bcycle|correct|there (?:is|are) (?:at least|exactly|no)|power of|\bodd\b|\beven\b|equal to",
+    (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
+r"|\bsorted\b|increasing|decreasing|ascending|descending|no two|at most once"
+r"|"
+    r"exactly once|satisf|divisor|divisible|multiple of|\bprime\b|palindrom"
+r"|balanced|\bconnected\b|reachable|\bcan reach\b|"
+    r"\btree\b|no (?:multiple|self|loops)|simple|disjoint|intersect|always"
+r"|coprime|consistent|appears?|at least one|perfect|convex|collinear"
+r"|not all|form an?\b|"
+    r"\bdoes not contain\b|\bdo not\b|contradict|possible to|bipartite|acyclic"
+r"|\bcycle|correct|there (?:is|are) (?:at least|exactly|no)|power of"
+r"|\bodd\b|\beven\b|equal to"),
     re.I,
 )  # fmt: skip
 _HARMLESS = re.compile(
-    r"^(?:all|every|each)?[^.]{0,40}(?:input|values?|numbers?)[^.]{0,30} (?:is|are) (?:all )?(?:an )?integers?\b|^[\w\s,.{}()|*+=_:^'-]{0,80}(?:is|are)(?: all)?(?: an?)? (?:positive |non-negative )?(?:integers?|strings?|characters?|lowercase|uppercase)[^≤<]{0,30}$|"
-    r"may (?:contain|have|be|not)|might|not necessarily|can contain|answer|output|print|you (?:can|should|need|have|must)|it can be (?:shown|proved|proven)|note that|"
-    r"number of test cases|multiple test cases|description|test cases? (?:follow|consist|contain)|(?:first|second|third|next|only|each|following) (?:\S+ ){0,3}lines?\b|in this (?:problem|version|subtask)|hack|input format|"
-    r"independent|see the|solution|fits? in|contest|difference between the (?:easy|hard)",
+    (r"^(?:all|every|each)?[^.]{0,40}(?:input|values?|numbers?)[^.]{0,30} (?:is"
+r"|are) (?:all )?(?:an )?integers?\b|^[\w\s,.{}()|*+=_:^'-]{0,80}(?:is"
+r"|are)(?: all)?(?: an?)? (?:positive |non-negative )?(?:integers?|strings?"
+r"|characters?|lowercase|uppercase)[^≤<]{0,30}$|"
+    r"may (?:contain|have|be|not)|might|not necessarily|can contain|answer"
+r"|output|print|you (?:can|should|need|have|must)|it can be (?:shown"
+r"|proved|proven)|note that|"
+    r"number of test cases|multiple test cases|description|test cases? (?:follow"
+r"|consist|contain)|(?:first|second|third|next|only|each|following) (?:\S+ ){0,3}lines?\b"
+r"|in this (?:problem|version|subtask)|hack|input format|"
+    r"independent|see the|solution|fits? in|contest|difference between the (?:easy|hard)"),
     re.I,
 )  # fmt: skip
 _INTEGERS = re.compile(
     r"^[\w\s,.{}()|*+=^'-]{1,120}\b(?:is|are)(?: all)?(?: an?)? (?:positive |non-negative )?integers?\.?$", re.I
 )
-_END = r"(?=\s(?:over|across|in|for|does|do|is|are|values?|among|doesn|will|won|of all|summed|must|at most|≤|<)\b|\s?[≤<]|,|\sand\b|\snor\b|\s\(|$)"
+_END = (
+    r"(?=\s(?:over|across|in|for|does|do|is|are|values?|among|doesn|will"
+    r"|won|of all|summed|must|at most|≤|<)\b|\s?[≤<]|,|\sand\b|\snor\b|\s\("
+    r"|$)"
+)
 _SUM = re.compile(rf"\bsum of (?:all |the |values of |values |all the )*(?P<what>[^.,;]{{1,40}}?){_END}", re.I)
 _ALSO = re.compile(rf"\band (?:of |all |the |that of )*(?P<what>[A-Za-z|](?:[\w|_^*]{{0,6}})){_END}")
-_AT_MOST = re.compile(r"(?:exceeds?|at most|≤|bounded by|no more than|not greater than|less than or equal to|not be greater than|no greater than|not larger than|less than|is up to)\s*(?P<most>\d[\d^* ()]*)", re.I)  # fmt: skip
+_AT_MOST = re.compile(
+    (
+        r"(?:exceeds?|at most|≤|bounded by|no more than|not greater than|less than or equal to"
+        r"|not be greater than|no greater than|not larger than|less than|is up to)\s*(?P<most>\d[\d^* ()]*)"
+    ),
+    re.I,
+)
 _TUPLE = re.compile(
     r"\(([A-Za-z]+)(?:_\{?[a-z]\}?)?, ?([A-Za-z]+)(?:_\{?[a-z]\}?)?(?:, ?([A-Za-z]+)(?:_\{?[a-z]\}?)?)?\)"
 )
 _EITHER = re.compile(r"\b([A-Za-z]+)_\{?i\}? ≠ \1_\{?j\}? or ([A-Za-z]+)_\{?i\}? ≠ \2_\{?j\}?")
 _TOTAL = re.compile(r"sum(?:_\{?[^{}≤]{0,16}\}?)?(?:\^\(?\w{1,6}\)?)? ?(\|?)([A-Za-z]+)_\{?i\}?\|? ≤ (\d[\d*^]*)")
 _TYPE = re.compile(
-    r"at least one (?:query|operation|event)?[^.]{0,20}?\b(?:type|of the) ?(\w+)|at least one (\w+)-type|at least one '?(\S)'? (?:query|operation)",
+    (
+        r"at least one (?:query|operation|event)?[^.]{0,20}?\b(?:type|of the) ?(\w+)"
+        r"|at least one (\w+)-type|at least one '?(\S)'? (?:query|operation)"
+    ),
     re.I,
 )
 _NUMERALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
@@ -300,17 +327,13 @@ class _Reader:
                 if kind == "prime":
                     self.found.primes.add(name)
                 good = {"even": lambda v: v % 2 == 0, "odd": lambda v: v % 2 == 1, "prime": is_prime}[kind]
-                understood |= self.test(f"{name} is not {kind}", lambda scope, place=place, good=good: all(  # type: ignore[misc]
-                    good(v) for one in scopes(scope, place.path) if place.field.name in one for v in _listed(one[place.field.name])
-                ))  # fmt: skip
+                understood |= self.test(f"{name} is not {kind}", partial(_all_are, place, good))
         for left, how, right in _MULTIPLE.findall(sentence):
             if left in self.limits.names and (right in self.limits.names or right.isdigit()):
                 term = f"{right} % {left}" if how == "divisor of" else f"{left} % {right}"
                 places = [self.limits.names[name][0] for name in (left, right) if name in self.limits.names]
                 path = max((place.path for place in places), key=len)
-                understood |= self.test(sentence, lambda scope, path=path, term=term: all(  # type: ignore[misc]
-                    _zero(term, one.env) for one in scopes(scope, path)
-                ))  # fmt: skip
+                understood |= self.test(sentence, partial(_all_zero, path, term))
         return understood
 
     def types(self, sentence: str) -> bool:
@@ -423,7 +446,11 @@ class _Reader:
         connected = bool(re.search(r"\bconnected\b|reach any|path between (?:any|every|each)|from any \w+ to any", low))
         simple = bool(
             re.search(
-                r"\bsimple\b|no (?:multiple edges|multi-?edges|self-?loops|loops|duplicate|parallel)|(?:not|n't) contain (?:any )?(?:self-?loops|multi|loops|duplicate|parallel)|neither self",
+                (
+                    r"\bsimple\b|no (?:multiple edges|multi-?edges|self-?loops|loops|duplicate"
+                    r"|parallel)|(?:not|n't) contain (?:any )?(?:self-?loops|multi|loops"
+                    r"|duplicate|parallel)|neither self"
+                ),
                 low,
             )
         )
@@ -511,6 +538,15 @@ def _has_value(place: Place, wanted: int, scope: Scope) -> bool:
     return all(wanted in values for values in arrays(place, scope))
 
 
+def _all_are(place: Place, good: Callable[[int], bool], scope: Scope) -> bool:
+    found = [one[place.field.name] for one in scopes(scope, place.path) if place.field.name in one]
+    return all(good(number) for value in found for number in _listed(value))
+
+
+def _all_zero(path: Path, term: str, scope: Scope) -> bool:
+    return all(_zero(term, one.env) for one in scopes(scope, path))
+
+
 def _zero(term: str, env: dict[str, Any]) -> bool:
     try:
         return not value(term, env)
@@ -545,7 +581,7 @@ def is_prime(number: int) -> bool:
     return True
 
 
-def _listed(value: Any) -> list[str]:
+def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -581,7 +617,10 @@ def alphabet(sentence: str) -> str:
     bare = re.sub(r"\.? ?\(\d ≤ .{1,40}\)\.?$", "", sentence)
     said = list(
         re.finditer(
-            r"(?:consist(?:s|ing)?(?: only)? of|contain(?:s|ing)?(?: only)?|\bis|\bare|either|one of|string of|characters?|∈)\s",
+            (
+                r"(?:consist(?:s|ing)?(?: only)? of|contain(?:s|ing)?(?: only)?|\bis"
+                r"|\bare|either|one of|string of|characters?|∈)\s"
+            ),
             bare,
         )
     )

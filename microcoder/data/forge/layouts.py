@@ -108,7 +108,15 @@ def _typed(layout: Layout, samples: list[Scope], told: str) -> Layout:
             kinds[field.name] = dataclasses.replace(field, kind="int", count=known)
             continue
         name = re.escape(field.name)
-        stringy = field.length is not None or bool(re.search(rf"(?:strings?|words?|characters?) {name}(?:_\w|_\{{\w\}})?(?![\w])|(?<!\w){name}(?:_\w)? (?:is|are) (?:an? )?(?:\w+ )?strings?\b", text))  # fmt: skip
+        stringy = field.length is not None or bool(
+            re.search(
+                (
+                    rf"(?:strings?|words?|characters?) {name}(?:_\w|_\{{\w\}})?(?![\w])|(?<!\w){name}(?:_\w)? (?:is"
+                    r"|are) (?:an? )?(?:\w+ )?strings?\b"
+                ),
+                text,
+            )
+        )
         if all(isinstance(v, int) for v in flat) and not stringy:
             kind = "int"
         elif not stringy and flat and all(isinstance(v, int) or re.fullmatch(r"-?\d{1,18}\.\d{1,18}", v) for v in flat):
@@ -125,7 +133,7 @@ def _typed(layout: Layout, samples: list[Scope], told: str) -> Layout:
             ]
             length = _announced(lengths, layout, text)
         kinds[field.name] = dataclasses.replace(field, kind=kind, length=length)
-    body = _mapped(layout.body, lambda f, _: f if f.kind == "tag" else dataclasses.replace(f, kind=kinds[f.name].kind, length=kinds[f.name].length, count=kinds[f.name].count if f.kind == "rest" else f.count))  # fmt: skip
+    body = _mapped(layout.body, lambda field, _: _as_known(field, kinds))
     typed = dataclasses.replace(layout, body=body)
     for place in places(typed.body):
         if place.field.length is not None:
@@ -141,8 +149,16 @@ def _typed(layout: Layout, samples: list[Scope], told: str) -> Layout:
     return typed
 
 
+def _as_known(field: Field, kinds: dict[str, Field]) -> Field:
+    if field.kind == "tag":
+        return field
+    known = kinds[field.name]
+    count = known.count if field.kind == "rest" else field.count
+    return dataclasses.replace(field, kind=known.kind, length=known.length, count=count)
+
+
 def _announced(lengths: list[tuple[Scope, int]], layout: Layout, text: str = "") -> Expression | None:
-    """The value that every length is equal to, if there is one; lengths that are all alike prove nothing by themselves."""
+    """The value that every length is equal to, if there is one. Lengths that are all alike prove nothing."""
     names: list[str] = []
     for scope, _ in lengths[:1]:
         at: Scope | None = scope
@@ -411,11 +427,14 @@ class StdinSpace:
 
 
 _BETWEEN = re.compile(
-    r"\b([A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:(?:, | and |, and )[A-Za-z](?:_\w)?)*) (?:is|are) (?:an? )?(?:\w+ )?integers? (?:between|from) (\S+) (?:and|to|through) ([^\s,.]+)"
+    r"\b([A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:(?:, | and |, and )[A-Za-z](?:_\w)?)*) (?:is"
+    r"|are) (?:an? )?(?:\w+ )?integers? (?:between|from) (\S+) (?:and|to"
+    r"|through) ([^\s,.]+)"
 )
 _MEMBER = re.compile(r"((?:[A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:, )?)+) ?∈ ?\{(-?\d+(?:, ?-?\d+)*)\}")
 _LENGTH = re.compile(
-    r"\b([A-Za-z](?:_\w)?) (?:is|are) (?:an? )?(?:\w+ )?strings?[^.]{0,60}? (?:of length |length )?(?:between|from|at least) (\S+?) (?:and|to) (?:at most )?([^\s,.]+)"
+    r"\b([A-Za-z](?:_\w)?) (?:is|are) (?:an? )?(?:\w+ )?strings?[^.]{0,60}? (?:of length "
+    r"|length )?(?:between|from|at least) (\S+?) (?:and|to) (?:at most )?([^\s,.]+)"
 )
 
 

@@ -118,7 +118,9 @@ class Limits:
         for place in self.places:
             base, _, sub = place.field.name.partition("_")
             if sub:
-                text = re.sub(rf"(?<![A-Za-z]){re.escape(base)}_(?:\{{\s?{re.escape(sub)}\s?\}}|{re.escape(sub)}(?!\w))", spelled(place.field.name), text)  # fmt: skip
+                own = re.escape(sub)
+                pattern = rf"(?<![A-Za-z]){re.escape(base)}_(?:\{{\s?{own}\s?\}}|{own}(?!\w))"
+                text = re.sub(pattern, spelled(place.field.name), text)
         text = re.sub(r"(?<![A-Za-z_\\])([A-Za-z]\w{0,2})_\{([^{},]{1,12}), ?([^{},]{1,12})\}", r"\1[\2][\3]", text)
         text = re.sub(
             r"(?<![A-Za-z_\\])([A-Za-z][A-Za-z]{0,7})_(?:\{([^{}]{1,12})\}|([A-Za-z0-9])(?!\w))",
@@ -144,10 +146,8 @@ class Limits:
                 own = [name for name in self.names if re.fullmatch(rf"{re.escape(base)}Q\w+", name)]
                 if base not in self.names and own:
                     pattern = re.compile(rf"\b{base}\[\w+\]")
-                    return [
-                        Relation(pattern.sub(name, relation.left), relation.op, pattern.sub(name, relation.right), relation.text)
-                        for name in own
-                    ]  # fmt: skip
+                    sides = [(pattern.sub(name, relation.left), pattern.sub(name, relation.right)) for name in own]
+                    return [Relation(left, relation.op, right, relation.text) for left, right in sides]
         return [relation]
 
     def _add(self, relation: Relation) -> bool:
@@ -280,7 +280,11 @@ class Limits:
         if depth < 3:
             for relation in about:
                 other = relation.right
-                if other in self.names and other not in env:
+                if "// max(1," in other and (missing := set(_used(other)) & set(self.names) - set(env)):
+                    least = {name: self.bounds(self.names[name][0], env, depth + 1)[0] for name in missing}
+                    if -ENDLESS not in least.values():
+                        high = min(high, narrowed(-ENDLESS, ENDLESS, [relation], {**env, **least})[1])
+                elif other in self.names and other not in env:
                     far_low, far_high, _ = self.bounds(self.names[other][0], env, depth + 1)
                     if relation.op in ("<=", "<"):
                         high = min(high, far_high - (relation.op == "<"))

@@ -16,44 +16,99 @@ from .shape import Block, Choice, Expression, Field, Layout, Line, Node, express
 
 NUMBERS = {"a": 1, "an": 1, "one": 1, "single": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
            "eight": 8, "nine": 9, "ten": 10, "pair": 2}  # fmt: skip
-_QUANTITY = r"(?P<count>(?:one|two|three|four|five|six|seven|eight|nine|ten)\b|[^\s,.;:()]{1,12}(?: ?[-+*/] ?[^\s,.;:()]{1,8}){0,3}?)"
+_QUANTITY = (
+    r"(?P<count>(?:one|two|three|four|five|six|seven|eight|nine|ten)\b|[^\s,.;:()]{1,12}(?: ?[-+*/] ?[^\s,.;:"
+    r"()]{1,8}){0,3}?)"
+)
 _QUANTITY2 = _QUANTITY.replace("count", "count2")
-_ORDINAL = r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|next|last|only|single|following|final|one|another|\d+(?:-?(?:th|st|nd|rd))|first and only|only one)"
+_ORDINAL = (
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+    r"|next|last|only|single|following|final|one|another|\d+(?:-?(?:th|st"
+    r"|nd|rd))|first and only|only one)"
+)
 _ROWS = re.compile(
-    rf"\b(?:(?:in )?(?:each|every|the \S{{1,8}}-th|\S{{1,8}}-th) (?:line )?(?:of|in|among) )?(?:the )?(?:(?:next|following|subsequent|last|remaining|other) {_QUANTITY}(?: more)? lines|{_QUANTITY2} (?:next|following|subsequent) lines|(?:next|following) lines)\b"
-    rf"|(?:\bthen |\bnext |^|\bthere (?:are|follow) |\bby |\bfollow(?:s)? )(?:(?:come|follow|are|follows) )?(?P<count3>\S{{1,12}}(?: ?[-+*/] ?\S{{1,6}})?) lines\b(?: follow| describe|,| contain)?",
+    (r"\b(?:(?:in )?(?:each|every|the \S{1,8}-th|\S{1,8}-th) (?:line )?(?:of"
+r"|in|among) )?(?:the )?(?:(?:next|following|subsequent|last|remaining"
+rf"|other) {_QUANTITY}(?: more)? lines|{_QUANTITY2} (?:next|following"
+r"|subsequent) lines|(?:next|following) lines)\b"
+    r"|(?:\bthen |\bnext |^|\bthere (?:are|follow) |\bby |\bfollow(?:s)? )(?:(?:come"
+r"|follow|are|follows) )?(?P<count3>\S{1,12}(?: ?[-+*/] ?\S{1,6})?) lines\b(?: follow"
+r"| describe|,| contain)?"),
     re.I,
 )  # fmt: skip
 _ROWS_FOLLOW = re.compile(rf"\b{_QUANTITY} lines (?:follow|describing|each)\b", re.I)
-_ONE = re.compile(rf"\b(?:{_ORDINAL} (?:input |and only |text )?line\b|line \d+\b|a (?:single |new )?line\b|(?:each|every) (?:of these |of them |such |query |of the )?lines?\b|\S{{1,8}}-th (?:of (?:these|them|those)(?: lines)?|(?:such )?line|one|query|operation|event|row|pair|string|test case|edge)\b|(?:each|every) (?:of them|of which|test ?case|query|containing|contain)\b|each of these\b)", re.I)  # fmt: skip
+_ONE = re.compile(
+    (
+        rf"\b(?:{_ORDINAL} (?:input |and only |text )?line\b|line \d+\b|a (?:single "
+        r"|new )?line\b|(?:each|every) (?:of these |of them |such |query |of the )?lines?\b"
+        r"|\S{1,8}-th (?:of (?:these|them|those)(?: lines)?|(?:such )?line"
+        r"|one|query|operation|event|row|pair|string|test case|edge)\b|(?:each"
+        r"|every) (?:of them|of which|test ?case|query|containing|contain)\b"
+        r"|each of these\b)"
+    ),
+    re.I,
+)
 _EACH = re.compile(r"each|every|-th\b|of them|of these", re.I)
-_CASES = re.compile(r"number of (?:\w+ )?(?:test|data|input|sets|cases|testcases|scenarios|games|melod|quer|instances|independent|tasks|problems)|test ?cases|how many test", re.I)  # fmt: skip
+_CASES = re.compile(
+    (
+        r"number of (?:\w+ )?(?:test|data|input|sets|cases|testcases|scenarios"
+        r"|games|melod|quer|instances|independent|tasks|problems)|test ?cases"
+        r"|how many test"
+    ),
+    re.I,
+)
 _PER_CASE = re.compile(
     r"\b(?:each|every|a|the|per|of) (?:test|data ?set|set of input|case|input data set|game|scenario|melody|testcase)",
     re.I,
 )
 _ASIDE = re.compile(r"\s(?:—|–|--)\s?|\s?—\s?|\s-\s(?=[a-zA-Z]{2,})|\s?–\s(?=[a-z]{2,})")
 _CUT = re.compile(
-    r",? (?:where|denoting|which|such that|meaning|whose|representing|describing|indicating|separated|respectively|specifying|"
-    r"that|if|so that|consisting|made up|either|composed|of \\[|of numbers|of the numbers|of integers from|of structure|from [\\d'\"]|each of (?:them|which)|corresponding|giving|equal to|means|as described|in (?:the )?(?:order|format|form)|in (?:non|in|as|de)|in row|is the|are the|with the)\b|"
-    r", (?:the|their|its) (?!string|number of|array|length of)|, (?:an? )?description",
+    (
+        r",? (?:where|denoting|which|such that|meaning|whose|representing|describing"
+        r"|indicating|separated|respectively|specifying|"
+        r"that|if|so that|consisting|made up|either|composed|of \[|of numbers"
+        r"|of the numbers|of integers from|of structure|from [\d'\"]|each of (?:them"
+        r"|which)|corresponding|giving|equal to|means|as described|in (?:the )?(?:order"
+        r"|format|form)|in (?:non|in|as|de)|in row|is the|are the|with the)\b"
+        r"|"
+        r", (?:the|their|its) (?!string|number of|array|length of)|, (?:an? )?description"
+    ),
     re.I,
 )
-_NAME = r"(?:[A-Za-z]{1,2}'?(?:_\{[^{}]{1,16}\}|_\w{1,3})?|[A-Za-z]{3,8}_(?:\{[^{}]{1,16}\}|\w{1,3})|(?<=integer )[a-z]{3,4}(?= |$))"
+_NAME = (
+    r"(?:[A-Za-z]{1,2}'?(?:_\{[^{}]{1,16}\}|_\w{1,3})?|[A-Za-z]{3,8}_(?:\{[^{}]{1,16}\}"
+    r"|\w{1,3})|(?<=integer )[a-z]{3,4}(?= |$))"
+)
 _SERIES = re.compile(
     r"(?P<first>[A-Za-z]{1,8}'?)_(?P<low>\d|\{[^{}]{1,12}\})(?P<glue>[,\s]*)(?:(?P=first)_(?:\w|\{[^{}]{1,12}\})[,\s]*){0,4}\.\.\.[,\s]*(?P=first)_(?P<high>\w{1,3}|\{[^{}]{1,24}\})"
 )
-_ADJECTIVES = r"(?:(?:single|space-separated|separated|distinct|positive|non-negative|nonnegative|negative|integer|real|binary|decimal|different|pairwise|unique|lowercase|uppercase|capital|small|Latin|English|more|natural|space|additional|non-empty|non-zero|odd|even|prime|other|digit|floating|point|floating-point|short)[ ,]{1,2}){0,4}"
-_NOUN = r"(?P<noun>integers?|numbers?|strings?|words?|characters?|letters?|symbols?|digits?|values?|elements?|names?|pairs of integers|reals?|permutation|array|sequence|bits?|lines)\b"
+_ADJECTIVES = (
+    r"(?:(?:single|space-separated|separated|distinct|positive|non-negative"
+    r"|nonnegative|negative|integer|real|binary|decimal|different|pairwise"
+    r"|unique|lowercase|uppercase|capital|small|Latin|English|more|natural"
+    r"|space|additional|non-empty|non-zero|odd|even|prime|other|digit|floating"
+    r"|point|floating-point|short)[ ,]{1,2}){0,4}"
+)
+_NOUN = (
+    r"(?P<noun>integers?|numbers?|strings?|words?|characters?|letters?|symbols?"
+    r"|digits?|values?|elements?|names?|pairs of integers|reals?|permutation"
+    r"|array|sequence|bits?|lines)\b"
+)
 _AMOUNT = re.compile(
-    rf"(?<!\w)(?:(?P<count>(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|exactly \d+|\d+|the|pair of)\b|{_NAME}(?: ?[-+*/] ?(?:{_NAME}|\d{{1,3}}))?|\d{{1,3}} ?\*? ?{_NAME}|\({_NAME} ?[-+*] ?\w\)) )?{_ADJECTIVES}{_NOUN}",
+    (r"(?<!\w)(?:(?P<count>(?:an?|one|two|three|four|five|six|seven|eight"
+rf"|nine|ten|exactly \d+|\d+|the|pair of)\b|{_NAME}(?: ?[-+*/] ?(?:{_NAME}"
+rf"|\d{{1,3}}))?|\d{{1,3}} ?\*? ?{_NAME}|\({_NAME} ?[-+*] ?\w\)) )?{_ADJECTIVES}{_NOUN}"),
 )  # fmt: skip
 _GLUED = re.compile(r"characters?|letters?|symbols?|digits?|bits?")
 _LENGTH = re.compile(
-    r"(?:of|with|has|have|having) (?:the )?(?:length|size)(?: exactly| of)? (?P<a>[^\s,;.()]{1,10}(?: ?[-+*] ?[^\s,;.()]{1,5})?)|(?:of|containing|with) (?:exactly )?(?P<b>[^\s,;.()]{1,10}) (?:lowercase |uppercase |Latin |English |binary )*(?:characters?|letters?|symbols?|digits?)|length-(?P<c>\w{1,3}) "
+    r"(?:of|with|has|have|having) (?:the )?(?:length|size)(?: exactly| of)? (?P<a>[^\s,;.()]{1,10}(?:"
+    r" ?[-+*] ?[^\s,;.()]{1,5})?)|(?:of|containing|with) (?:exactly )?(?P<b>[^\s,;.()]{1,10}) (?:lowercase"
+    r" |uppercase |Latin |English |binary )*(?:characters?|letters?|symbols?"
+    r"|digits?)|length-(?P<c>\w{1,3}) "
 )
 _LITERAL = re.compile(
-    r"^[\"'“`]?(?P<tag>\d|[?!+^#&|-]|[A-Z]{1,8})[\"'”]?((?: (?:[a-z]\w{0,2}'?(?:_\w)?))*)[\"'”`]?(?= ?[.:;,(—–-]| ?$| where)"
+    r"^[\"'“`]?(?P<tag>\d|[?!+^#&|-]|[A-Z]{1,8})[\"'”]?((?: (?:[a-z]\w{0,2}'?(?:_\w)?))*)[\"'”`]?(?= ?[.:;,"
+    r"(—–-]| ?$| where)"
 )
 
 
@@ -149,7 +204,10 @@ def _parts(section: str) -> list[_Part]:
     unnamed = count(1)
     for sentence in sentences(plain(section)):
         if re.search(
-            r"lines (?:contain|describe|are|consist of|give)?s? ?(?:the )?(?:descriptions? of )?(?:the )?(?:input )?(?:each )?(?:test ?cases?|descriptions? of)",
+            (
+                r"lines (?:contain|describe|are|consist of|give)?s? ?(?:the )?(?:descriptions? of )?(?:the )?(?:input"
+                r" )?(?:each )?(?:test ?cases?|descriptions? of)"
+            ),
             sentence,
             re.I,
         ):

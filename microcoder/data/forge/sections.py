@@ -11,11 +11,14 @@ import re
 from collections.abc import Callable
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-_REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [  # every repetition is bounded, for statements can be hostile
+_REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    # every repetition is bounded, for statements can be hostile
     (re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}"), lambda found: "^" + found[0].translate(_SUPERSCRIPTS)),
-    (re.compile(r"\\(?:displaystyle|left|right|big|Big|bigl|bigr|quad|qquad|limits)(?![a-zA-Z])|\$|[\u200b\u2060]"), ""),
+    (re.compile(r"\\(?:displaystyle|left|right|big|Big|bigl|bigr|quad|qquad|limits)(?![a-zA-Z])"
+r"|\$|[\u200b\u2060]"), ""),
     (re.compile(r"\\(?:d|t)?frac *\{([^{}]{1,60})\} *\{([^{}]{1,60})\}"), r"((\1)/(\2))"),
-    (re.compile(r"\\(?:text|mathrm|mathit|texttt|textrm|operatorname|mathbf|mathsf|mathtt|rm|tt|textbf|textit|t)\{([^{}]{0,80})\}"), r"\1"),
+    (re.compile(r"\\(?:text|mathrm|mathit|texttt|textrm|operatorname|mathbf|mathsf|mathtt"
+r"|rm|tt|textbf|textit|t)\{([^{}]{0,80})\}"), r"\1"),
     (re.compile(r"\\(?:text)?color ?\{\w{1,20}\} ?\{([^{}]{0,200})\}"), r"\1"),
     (re.compile(r"\\(?:lbrace|\{)(?![a-z])"), "{"),
     (re.compile(r"\\(?:rbrace|\})(?![a-z])"), "}"),
@@ -39,18 +42,25 @@ _REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"−"), "-"),
     (re.compile(r"\*\*(?=\d)"), "^"),
     (re.compile(r"(?<=\d)[eE](?=\d{1,2}\b)"), "*10^"),
-    (re.compile(r"(?<![\d.,^_])(\d{1,3})((?:[, ]\d{3}){1,6})(?![\d,]|[ ]?\.\d)"), lambda found: found[0].replace(",", "").replace(" ", "")),
+    (re.compile(r"(?<![\d.,^_])(\d{1,3})((?:[, ]\d{3}){1,6})(?![\d,]|[ ]?\.\d)"), lambda m: re.sub("[, ]", "", m[0])),
     (re.compile(r"[`*]{2}|`"), ""),
     (re.compile(r"[ \t]{2,400}"), " "),
 ]  # fmt: skip
-_HEADING = r"^[ \t#*=_~-]{0,12}(?:The )?(?:%s)(?: Format| Specification| Description| Data| File)?[ \t]{0,4}[:：]?[ \t#*=_~-]{0,12}$"
+_HEADING = (
+    r"^[ \t#*=_~-]{0,12}(?:The )?(?:%s)(?: Format| Specification| Description"
+    r"| Data| File)?[ \t]{0,4}[:：]?[ \t#*=_~-]{0,12}$"
+)
 _INPUT = re.compile(_HEADING % "Input|INPUT|Inputs", re.M | re.I)
 _LIMITS = re.compile(_HEADING % r"Constraints?|Limits|Restrictions|Constraints on (?:the )?input", re.M | re.I)
 _OTHER = re.compile(
-    _HEADING % r"Outputs?|Sample(?:s)?(?: Input| Output)?(?: \d{1,2})?|Examples?(?: \d{1,2})?|Notes?|Scoring|Subtasks?|Explanation|Hints?|"
-    r"Input(?:s)?|Constraints?|Interaction|Sample Input \d{1,2}|Partial Scores?|Limits|Tags|Time Limit.{0,40}",
+    _HEADING
+    % (
+        r"Outputs?|Sample(?:s)?(?: Input| Output)?(?: \d{1,2})?|Examples?(?: \d{1,2})?"
+        r"|Notes?|Scoring|Subtasks?|Explanation|Hints?|"
+        r"Input(?:s)?|Constraints?|Interaction|Sample Input \d{1,2}|Partial Scores?|Limits|Tags|Time Limit.{0,40}"
+    ),
     re.M | re.I,
-)  # fmt: skip
+)
 
 
 def plain(text: str) -> str:

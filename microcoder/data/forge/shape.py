@@ -207,7 +207,7 @@ class Field:
 
     name: str
     count: Expression | None = None
-    kind: str = "int"  # "int", "real", "word", "auto"; "tag" for a word that is always `name`; "rest": ints up to the line's end
+    kind: str = "int"  # "int", "real", "word", "auto"; "tag": always its name; "rest": ints up to the line's end
     length: Expression | None = None
     start: int = 1  # the index of the first value
 

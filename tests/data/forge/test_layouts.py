@@ -1,0 +1,237 @@
+"""Layouts of stdin problems: read from a format or from prose, drawn from, and checked against real kinds of input."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from microcoder.data.forge.layouts import stdin_space
+from microcoder.data.forge.space import NoSpace
+from microcoder.schema import Problem, Test
+
+INTERVALS = r"""There are N roads.
+
+Input
+
+The input is given from Standard Input in the following format:
+N M
+L_1 R_1
+L_2 R_2
+\vdots
+L_M R_M
+
+Output
+
+Print the answer.
+
+Constraints
+
+- 2 \leq N \leq 10^{12}
+- 0 \leq M \leq 2 \times 10^4
+- 1 < L_i \leq R_i < N (1 \leq i \leq M)
+- R_i < L_{i+1} (1 \leq i \leq M - 1)
+- All input values are integers.
+"""
+CASES = """Input
+
+Each test contains multiple test cases. The first line contains the number of test cases $t$ ($1 \\le t \\le 10^4$).
+
+The first line of each test case contains two integers $n$ and $k$ ($1 \\le k \\le n \\le 2 \\cdot 10^5$) — sizes.
+
+The second line of each test case contains $n$ integers $a_1, a_2, \\ldots, a_n$ ($-10^9 \\le a_i \\le 10^9$).
+
+The third line contains a string $s$ of length $n$ consisting of lowercase Latin letters.
+
+It is guaranteed that the sum of $n$ over all test cases does not exceed $2 \\cdot 10^5$.
+
+Output
+
+Print it.
+"""
+TREE = """Input
+
+The first line contains two integers n and q (2 ≤ n ≤ 100000, 1 ≤ q ≤ 1000) — the number of vertices and of queries.
+
+Each of the next n - 1 lines contains two integers u and v (1 ≤ u, v ≤ n). It is guaranteed that the edges form a tree.
+
+The next line contains n integers p_1, p_2, …, p_n. It is guaranteed that p is a permutation.
+
+Each of the next q lines contains two integers l and r (1 ≤ l ≤ r ≤ n).
+
+Output
+
+Print it.
+"""
+QUERIES = r"""Input
+
+The input is given from Standard Input in the following format:
+Q
+\mathrm{query}_1
+\mathrm{query}_2
+\vdots
+\mathrm{query}_Q
+
+Each query is given in one of the following formats:
+1 x
+
+2
+
+Output
+
+Print it.
+
+Constraints
+
+- 1 \leq Q \leq 100
+- 1 \leq x \leq 10^9
+- There is at least one query of type 2.
+"""
+GRID = r"""Input
+
+The input is given from Standard Input in the following format:
+H W
+S_{1,1}S_{1,2}\ldots S_{1,W}
+\vdots
+S_{H,1}S_{H,2}\ldots S_{H,W}
+
+Output
+
+Print it.
+
+Constraints
+
+- 1 \leq H,W
+- HW \leq 1000
+- Each S_{i,j} is one of #, ., @.
+"""
+KNOWN = {
+    "intervals": (INTERVALS, ["24 2\n7 8\n17 20\n", "30 0\n"]),
+    "cases": (CASES, ["2\n3 1\n1 2 3\nabc\n1 1\n-5\nz\n"]),
+    "tree": (TREE, ["3 1\n1 2\n3 1\n2 3 1\n1 3\n", "2 2\n2 1\n1 2\n1 1\n2 2\n"]),
+    "queries": (QUERIES, ["3\n1 5\n2\n1 7\n"]),
+    "grid": (GRID, ["2 3\n#.@\n...\n"]),
+}
+
+
+def space(name: str):
+    statement, inputs = KNOWN[name]
+    return stdin_space(problem(statement, inputs), [])
+
+
+def problem(statement: str, inputs: list[str]) -> Problem:
+    return Problem("p", statement=statement, tests=[Test(text, "") for text in inputs])
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_tests_have_no_fault_and_bounds_are_read(name):
+    found = space(name)
+    assert [found.fault(text) for text in KNOWN[name][1]] == [""] * len(KNOWN[name][1])
+    assert found.unread == []
+    assert found.bounded_by == "constraints"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("intervals", "24 2\n7 8\n", "ends too early"),
+        ("intervals", "24 1\n8 7\n", "against"),
+        ("intervals", "24 2\n7 9\n9 10\n", "against"),
+        ("intervals", "24 1\n7 24\n", "against"),
+        ("cases", "1\n3 4\n1 2 3\nabc\n", "against"),
+        ("cases", "1\n3 1\n1 2 3\nab\n", "not as long as n"),
+        ("cases", "1\n3 1\n1 2 3\nabC\n", "letter"),
+        ("cases", "1\n3 1\n1 2 3 4\nabc\n", "words in place"),
+        ("cases", "1\n1 1\n1000000001\na\n", "against"),
+        ("tree", "3 1\n1 2\n2 1\n2 3 1\n1 3\n", "simple"),
+        ("tree", "4 1\n1 2\n3 4\n1 2\n1 2 3 4\n1 3\n", "simple"),
+        ("tree", "3 1\n1 2\n3 1\n2 3 3\n1 3\n", "permutation"),
+        ("tree", "3 1\n1 2\n3 1\n2 3 1\n3 1\n", "against"),
+        ("queries", "1\n1 5\n", "at least one"),
+        ("queries", "1\n3\n", "no line begins with '3'"),
+        ("grid", "1 2\n#x\n", "letter"),
+        ("grid", "1 2\n#\n", "not as long as W"),
+    ],
+)
+def test_a_fault_is_named(name, text, fault):
+    assert fault in space(name).fault(text)
+
+
+def test_the_sum_over_all_test_cases_is_limited():
+    large = "150000 1\n" + "1 " * 150_000 + "\n" + "a" * 150_000 + "\n"
+    assert space("cases").fault("1\n" + large) == ""
+    assert "sum of n" in space("cases").fault("2\n" + large * 2)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_draws_and_changes_keep_to_the_constraints_and_differ(name):
+    found = space(name)
+    rng = random.Random(3)
+    drawn = [found.draw(rng, size) for size in (0, 0.1, 0.2, 0.3) * 6]
+    changed = [found.near(KNOWN[name][1][0], rng) for _ in range(24)]
+    texts = {one.input for one in [*drawn, *changed] if one}
+    assert None not in drawn
+    assert len(texts) > 20
+    assert [text for text in texts if found.fault(text)] == []
+
+
+def test_an_input_at_the_limits_is_large_and_a_small_one_is_small():
+    found = space("cases")
+    limit = [found.draw(random.Random(seed), 1.0) for seed in range(4)]
+    small = [found.draw(random.Random(seed), 0.0) for seed in range(8)]
+    assert max(found.size_of(one.input) for one in limit if one) > 0.5
+    assert max(found.size_of(one.input) for one in small if one) < 0.01
+
+
+def test_the_same_seed_gives_the_same_input():
+    one, two = (space("tree").draw(random.Random(5), 0.3) for _ in range(2))
+    assert one == two
+
+
+def test_where_a_guarantee_is_not_understood_only_whole_test_cases_are_exchanged():
+    statement = CASES.replace("It is guaranteed that the sum", "It is guaranteed that a is a beautiful array. The sum")
+    text = "3\n3 1\n1 2 3\nabc\n1 1\n-5\nz\n2 2\n7 7\nxy\n"
+    found = stdin_space(problem(statement, [text]), [])
+    cases = {("3 1", "1 2 3", "abc"), ("1 1", "-5", "z"), ("2 2", "7 7", "xy")}
+    assert any("beautiful" in one for one in found.unread)
+    for seed in range(10):
+        made = found.draw(random.Random(seed), 0.3)
+        lines = made.input.splitlines()
+        assert {tuple(lines[n : n + 3]) for n in range(1, len(lines), 3)} <= cases
+
+
+def test_without_cases_an_unknown_guarantee_leaves_no_space():
+    statement = TREE.replace(
+        "It is guaranteed that p is a permutation.", "It is guaranteed that p is a beautiful array."
+    )
+    with pytest.raises(NoSpace, match="beautiful"):
+        stdin_space(problem(statement, KNOWN["tree"][1]), [])
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("Input\n\nThe first line contains one integer n.\n\nOutput\n\nIt.", "does not fit the tests"),
+        ("Guess the number that I think of.", "no layout"),
+    ],
+)
+def test_no_space_says_why(statement, reason):
+    with pytest.raises(NoSpace, match=reason):
+        stdin_space(problem(statement, ["3\n1 2 3\n"]), [])
+
+
+def test_a_value_without_bounds_stays_within_the_hull():
+    statement = "Input\n\nThe first line contains two integers n and m (1 ≤ n ≤ 10).\n\nOutput\n\nIt."
+    found = stdin_space(problem(statement, ["3 40\n", "5 60\n"]), [])
+    assert found.bounded_by == "hull"
+    assert found.unread == ["no bounds for m"]
+    rng = random.Random(1)
+    drawn = [found.draw(rng, 0.3) for _ in range(30)] + [found.near("3 40\n", rng) for _ in range(30)]
+    values = [int(one.input.split()[1]) for one in drawn if one]
+    assert 40 <= min(values) <= max(values) <= 60
+
+
+def test_a_constraint_that_a_test_breaks_was_misread():
+    statement = "Input\n\nThe first line contains one integer n (1 ≤ n ≤ 10).\n\nOutput\n\nIt."
+    found = stdin_space(problem(statement, ["3\n", "11\n"]), [])
+    assert found.fault("11\n") == ""
