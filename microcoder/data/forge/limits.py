@@ -316,8 +316,8 @@ def _used(source: str) -> dict[str, set[int]]:
             for part in node.args:
                 visit(part, 0)
         else:
-            for part in ast.iter_child_nodes(node):
-                visit(part, 0)
+            for inner in ast.iter_child_nodes(node):
+                visit(inner, 0)
 
     visit(_parse(source), 0)
     return found
