@@ -74,7 +74,8 @@ class Compare:
     lines: bool = False  # the division into lines is part of the answer
     unordered: bool = False  # lines (stdin) or elements of the returned list (function) in any order
     validator_flags: str | None = None  # ICPC: "case_sensitive space_change_sensitive float_tolerance 1e-6"
-    checker: str | None = None  # Python: def check(input, output, expected) -> bool, or (bool, "reason")
+    # Python: def check(input, output, expected) -> bool, or (bool, "reason"). C++, with an #include: as with testlib.h
+    checker: str | None = None
 
 
 class _Marked:
@@ -289,7 +290,7 @@ class Verdict:
 
 
 def language_named(name: str | None) -> str:
-    """"python" or "cpp" for any of their names; SchemaError for a language that cannot be judged."""
+    """ "python" or "cpp" for any of their names; SchemaError for a language that cannot be judged."""
     if name is None or name == "":
         return "python"
     if not isinstance(name, str) or name.lower() not in LANGUAGES:

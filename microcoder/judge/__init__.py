@@ -1,7 +1,7 @@
 """MicroCoder-Evaluator: a sandboxed, parallel judge.
 
-    with Judge() as judge:
-        verdict = judge.check(problem, completion)
+with Judge() as judge:
+    verdict = judge.check(problem, completion)
 """
 
 from typing import TYPE_CHECKING, Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from dataclasses import dataclass, replace
@@ -14,10 +15,24 @@ from .checks import NO_PLAIN_VALUE, Check, Helpers, checks
 from .compare import Match, weakest
 from .compare.match import show
 from .extract import code_block
-from .languages import NAMES, CompileError, NoCompiler, opener, packages, toolchain, try_out
+from .languages import (
+    NAMES,
+    CompileError,
+    NoCompiler,
+    NoTestlib,
+    checker_input,
+    checker_program,
+    compiled,
+    is_cpp,
+    opener,
+    packages,
+    toolchain,
+    try_out,
+)
 from .sandbox import values
 
 TRIES = 3
+CHECKERS = 8  # compiled ones that an examiner keeps, 2 MB each
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
 
@@ -46,6 +61,7 @@ class Examiner:
         self.last_beat = time.monotonic()
         self.unfit: set[str] = set()  # packages that no zygote can keep
         self.values: dict[tuple[str, str, str], Any] = {}  # expected values by setup, statements, expression
+        self.checkers: dict[str, bytes] = {}  # compiled ones by their source, the last few
         # by the identity of a problem, which is kept with it, and policies: its tests, under the first and the second
         self.plans: dict[tuple[int, str, str], tuple[Problem, list[Check], list[Check]]] = {}
 
@@ -349,6 +365,8 @@ class _Boxes:
     def check(self, given: Any, output: Any, expected: Any) -> Match:
         """The problem's own checker decides: True, or (True, ...), accepts. Whatever else it does, it refuses."""
         source = self.problem.compare.checker or ""
+        if is_cpp(source):
+            return self._compiled_check(source, given, output, expected)
         box = self.box("checker", source, self.looking, source, "check")
         if box.compile_error:
             raise SchemaError(f"problem {self.problem.id!r}: the checker is no Python: {box.compile_error}")
@@ -362,6 +380,41 @@ class _Boxes:
             return Match("checker", "")
         said = reason or "no" if passed is False else f"it returned {show(answer)}, which is not True"
         return Match("", f"checker: {said}")
+
+    def _compiled_check(self, source: str, given: Any, output: Any, expected: Any) -> Match:
+        """A checker in C++, called as testlib's are: exit code 0 accepts, 3 is its own failure, others refuse."""
+        where = f"problem {self.problem.id!r}"
+        if self.problem.kind != "stdin":
+            raise SchemaError(f"{where}: a checker in C++ reads files, so it needs a stdin problem; use one in Python")
+        if "checker" not in self.open:
+            self.open["checker"] = Box(
+                self.examiner.zygote("plain"), self._binary(source, where), "binary", self.looking, errors=True
+            )
+        outcome = self.open["checker"].run(checker_input(given, output, expected))
+        said = " ".join(outcome.errors.split())[:200]
+        code = os.waitstatus_to_exitcode(outcome.status) if not outcome.overdue else -1
+        if code == 0:
+            return Match("checker", "")
+        if code == 3:
+            raise SchemaError(f"{where}: the checker failed: {said or 'exit code 3'}")
+        if code in (1, 2):
+            return Match("", f"checker: {said or ('wrong answer' if code == 1 else 'presentation error')}")
+        return Match("", f"the checker stopped: {said or f'exit code {code}'}")
+
+    def _binary(self, source: str, where: str) -> bytes:
+        """The compiled checker, from the examiner's memory where it was compiled before."""
+        known = self.examiner.checkers
+        if source not in known:
+            try:
+                binary, fault = compiled(self.examiner.zygote("compiler"), checker_program(source))
+            except NoTestlib as error:
+                raise SchemaError(f"{where}: {error}") from None
+            if fault:
+                raise SchemaError(f"{where}: the checker does not compile: {fault}")
+            while len(known) >= CHECKERS:
+                known.pop(next(iter(known)))
+            known[source] = binary
+        return known[source]
 
     def __enter__(self) -> _Boxes:
         return self

@@ -14,6 +14,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -75,6 +76,75 @@ def opener(
         return box
 
     return opened
+
+
+# --- checkers in C++
+
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.M)
+TESTLIB = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:[^<>\"\n]*/)?testlib\.h[>\"].*$", re.M)
+# The judge's own main puts the three files into the box's folder and calls that of the checker. A checker that ends
+# without a verdict, which for a function other than main is undefined, is stopped by what follows it.
+CALL = """
+#undef main
+#include <cstdio>
+#include <cstdlib>
+static void microcoder_file(const char* name, unsigned long size) {
+    FILE* file = fopen(name, "wb");
+    if (!file) exit(3);
+    char part[1 << 16];
+    while (size) {
+        unsigned long most = size < sizeof part ? size : sizeof part, got = fread(part, 1, most, stdin);
+        if (!got || fwrite(part, 1, got, file) != got) exit(3);
+        size -= got;
+    }
+    fclose(file);
+}
+int main() {
+    unsigned long sizes[3];
+    if (scanf("%lu %lu %lu", sizes, sizes + 1, sizes + 2) != 3 || getchar() != 10) return 3;
+    const char* names[] = {"input.txt", "output.txt", "answer.txt"};
+    for (int n = 0; n < 3; n++) microcoder_file(names[n], sizes[n]);
+    char words[4][16] = {"checker", "input.txt", "output.txt", "answer.txt"};
+    char* arguments[] = {words[0], words[1], words[2], words[3], nullptr};
+    return microcoder_checker(4, arguments);
+}
+"""
+
+
+def is_cpp(checker: str) -> bool:
+    """Whether a checker is C++: it includes something. All others are Python."""
+    return INCLUDE.search(checker) is not None
+
+
+def checker_program(checker: str) -> str:
+    """A C++ checker, `checker input output answer`, as a program that reads the three files from its standard input.
+
+    testlib.h is the user's: MICROCODER_TESTLIB is its path. NoTestlib where a checker needs it and it is not there.
+    """
+    if TESTLIB.search(checker):
+        path = os.environ.get("MICROCODER_TESTLIB", "")
+        try:
+            with open(os.path.expanduser(path), encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            found = f"MICROCODER_TESTLIB is {path!r}: {error}" if path else "MICROCODER_TESTLIB is not set"
+            raise NoTestlib(f"the checker includes testlib.h, and {found}; set it to the path of testlib.h") from None
+        checker = TESTLIB.sub(lambda _: text, checker, count=1)
+        checker = TESTLIB.sub("", checker)
+    return f"#define main microcoder_checker\n{checker}\n{CALL}"
+
+
+def checker_input(given: str, output: str, expected: str) -> bytes:
+    """The three files of a checker as one: their sizes, then the files."""
+    files = [text.encode("utf-8", "surrogatepass") for text in (given, output, expected)]
+    return b"%d %d %d\n" % tuple(map(len, files)) + b"".join(files)
+
+
+class NoTestlib(Exception):
+    """A checker needs testlib.h, which is not there."""
+
+
+# --- what a program imports
 
 
 def packages(source: str, unfit: set[str]) -> tuple[str, ...]:

@@ -46,8 +46,10 @@ def find(folder: Entry, kind: str, text: str = "", before: int | None = None) ->
     if kind in ("worst", "longest"):
         return {"found": _extreme(wanted, kind), "next": None, "note": note}
     test = {"truncated": _flagged("truncated"), "masked": _flagged("masked")}.get(kind)
-    changes = (hit for step, groups in wanted for group in groups if (hit := test(step, group))) if test else (
-        _changes(wanted, kind)
+    changes = (
+        (hit for step, groups in wanted for group in groups if (hit := test(step, group)))
+        if test
+        else (_changes(wanted, kind))
     )
     newest = deque(changes, maxlen=LIMIT + 1)
     found = list(reversed(newest))[:LIMIT]

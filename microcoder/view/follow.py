@@ -106,8 +106,6 @@ METRICS = list(dict.fromkeys(name for panel in PANELS for name in (*panel["metri
 METRICS += ["step_s"]
 
 
-
-
 def thin(x: Array, y: Array, points: int = POINTS) -> dict[str, Any]:
     """Thin a curve to about `points`: {"x", "y"}, and {"mean_x", "mean_y"} of the buckets where it was thinned."""
     known = np.isfinite(y)
@@ -133,8 +131,6 @@ def thin(x: Array, y: Array, points: int = POINTS) -> dict[str, Any]:
 def _short(values: Array) -> list[float]:
     """Round to six digits, more than a chart can show; whole numbers become int."""
     return [int(v) if v == int(v) and abs(v) < 1e15 else float(f"{v:.6g}") for v in values.tolist()]
-
-
 
 
 class Follower(ABC):
@@ -224,8 +220,6 @@ class Followers(Generic[Kind]):
         return follower
 
 
-
-
 class Columns(Follower):
     """The numbers of every line so far; `series` gives a column."""
 
@@ -303,8 +297,6 @@ def _flat(record: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float
             yield from _flat(value, f"{prefix}{name}.")
         elif isinstance(value, int | float) and abs(value) < 1e300:
             yield f"{prefix}{name}", float(value)
-
-
 
 
 class Remarks(Follower):

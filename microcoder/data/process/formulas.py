@@ -90,9 +90,7 @@ _MODULUS = re.compile(rf"(?={_PRIME})(10)(9)")
 # "1018 modulo (10^9 + 7)": the number 1018 would need no modulo
 _REDUCED = re.compile(r"(?<![\w.^])(10)(10|12|15|18)(?= (?:modulo|mod|%) \(?10\^9 ?\+)")
 _BITS = re.compile(r"\b(?:32|64)[- ]bit\b", re.I)
-_WORD_SIZE = re.compile(
-    r"(?<![\w.^])(?:(?<=-)(?<!\w-)|(?<=< )|(?=2\d\d ?- ?1(?!\w|\.\d)))(2)(31|63)(?!\w|\.\d)"
-)
+_WORD_SIZE = re.compile(r"(?<![\w.^])(?:(?<=-)(?<!\w-)|(?<=< )|(?=2\d\d ?- ?1(?!\w|\.\d)))(2)(31|63)(?!\w|\.\d)")
 
 
 def restore_exponents(record: Record) -> Record:

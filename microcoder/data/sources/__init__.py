@@ -1,7 +1,7 @@
 """Collect: problems out of the layouts that data sets come in, one short reader each.
 
-    for found in collect("mbpp", "mbpp.jsonl"):
-        ...  # a Record, or an Unreadable: where it is, and why it is no problem
+for found in collect("mbpp", "mbpp.jsonl"):
+    ...  # a Record, or an Unreadable: where it is, and why it is no problem
 """
 
 from __future__ import annotations

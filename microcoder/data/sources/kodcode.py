@@ -102,9 +102,9 @@ class _WithoutPytest(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         match node:
-            case ast.Compare(left, [ast.Eq()], [ast.Call(func, [number], words)]) if (
-                ast.unparse(func) == "pytest.approx" and isinstance(number, (ast.Constant, ast.UnaryOp, ast.BinOp))
-            ):
+            case ast.Compare(left, [ast.Eq()], [ast.Call(func, [number], words)]) if ast.unparse(
+                func
+            ) == "pytest.approx" and isinstance(number, (ast.Constant, ast.UnaryOp, ast.BinOp)):
                 given = {word.arg: word.value for word in words}
                 relative = ast.keyword("rel_tol", given.get("rel", ast.Constant(1e-6)))
                 absolute = ast.keyword("abs_tol", given.get("abs", ast.Constant(1e-12)))

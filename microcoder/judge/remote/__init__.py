@@ -1,7 +1,7 @@
 """Where programs are judged: on this machine, by a service, or on a Ray cluster. `judge.on` says which.
 
-    with open_judge(config.judge.options()) as judge:
-        verdict = judge.check(problem, completion)
+with open_judge(config.judge.options()) as judge:
+    verdict = judge.check(problem, completion)
 """
 
 from __future__ import annotations

@@ -80,7 +80,9 @@ def _answers(address: str) -> None:
     """JudgeError unless something listens there; Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not (host and colon and port.isdigit()):
-        raise JudgeError(f"{address!r} is no address of a Ray cluster; it is auto, local, HOST:6379 or ray://HOST:10001")
+        raise JudgeError(
+            f"{address!r} is no address of a Ray cluster; it is auto, local, HOST:6379 or ray://HOST:10001"
+        )
     try:
         socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
     except (OSError, OverflowError) as error:
