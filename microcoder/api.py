@@ -1,7 +1,7 @@
-"""What commands and notebooks call: `import microcoder as mc`, then `mc.load_problems(...)`, `mc.train(...)` and so on.
+"""The library's functions: `import microcoder as mc`, then `mc.load_problems(...)`, `mc.train(...)` and so on.
 
-Each function takes plain values and paths, prints nothing, and imports what it needs when it is called, so that
-`import microcoder` loads neither torch nor anything else that is not in the core.
+Each function takes plain values and paths, and prints nothing. It imports what it needs when it is called, so that
+`import microcoder` loads neither torch nor any other package outside the core.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def build_dataset(
     progress: StepProgress | None = None,
     **settings: Any,
 ) -> Dataset:
-    """Make a training set as a data file says: collect, process, filter, verify. Called again, it goes on where it was.
+    """Build a training set from a data file: collect, process, filter, verify. A second call resumes a stopped one.
 
     ```python
     dataset = mc.build_dataset("data.toml", **{"verify.mutants": 0})
-    dataset.problems     # what is kept: a list of Problem
-    dataset.dropped      # what is not: (problem, reason, detail, step) of each
+    dataset.problems     # the problems that were kept: a list of Problem
+    dataset.dropped      # the others: (problem, reason, detail, step) of each
     dataset.report       # a row for each step: seen, kept, dropped by reason, seconds
     dataset.paths        # problems.parquet, trl.parquet, verl.parquet, a card, and the report as a page
     ```
@@ -72,11 +72,11 @@ def build_dataset(
         only: The last stage to run: `collect`, `process`, `filter` or `verify`.
         limit: At most so many problems of each source, to try things in a folder apart; 0 for all.
         ray: The address of a Ray cluster to work on; `"auto"` for the one this machine belongs to.
-        progress: Is told of each step (`microcoder.data.pipeline.StepProgress`).
+        progress: Is called with each step (`microcoder.data.pipeline.StepProgress`).
         **settings: Settings as names and values, such as `**{"verify.mutants": 0}`.
 
     Returns:
-        The training set, with what was dropped and why.
+        The training set, with the dropped problems and the reasons.
 
     Raises:
         DataError: The data cannot be read or written as asked; the message says what to change.
@@ -101,7 +101,7 @@ def evaluate(
     fresh: bool = False,
     **options: Any,
 ) -> Scores:
-    """Score a model, or a file of completions, on a suite, as `microcoder eval` does. Called again, it goes on.
+    """Score a model, or a file of completions, on a suite, as `microcoder eval` does. A second call resumes.
 
     ```python
     scores = mc.evaluate("runs/demo", suite="starter", samples=4)
@@ -117,16 +117,16 @@ def evaluate(
         suite: livecodebench, humaneval, mbpp, starter, or a file of problems.
         *changes: Settings of judge and rollout as on the command line, such as `"rollout.batch=64"`.
         samples: Completions for each problem; if not given, the suite's own number, mostly 4.
-        temperature: Of sampling; if not given, the suite's own, mostly 0.2.
+        temperature: Sampling temperature; if not given, the suite's own, mostly 0.2.
         limit: Tokens in a response; several limits cost as much as the largest.
-        seed: Of sampling.
+        seed: Seed of sampling.
         judge: Settings of the judge as names and values, such as `{"workers": 4, "time_limit_s": 2}`.
         completions: Score this file instead of a model.
         output: The folder; if not given, `runs/demo/bench/SUITE` for a run, `bench/MODEL/SUITE` for others.
-        fresh: Start the folder over instead of going on with it.
+        fresh: Delete what the folder holds and start over, instead of resuming.
         **options: As in the command: data, release, start, end, platforms, difficulties, first, unchecked; server,
-            key_env, concurrency; missing; `note`, a function that is told what is going on; and settings of judge and
-            rollout as names and values, such as `**{"rollout.batch": 64}`.
+            key_env, concurrency; missing; `note`, a function that is called with each message; and settings of judge
+            and rollout as names and values, such as `**{"rollout.batch": 64}`.
 
     Returns:
         The scores. They are also in the folder, with every sample and verdict.
@@ -162,7 +162,7 @@ def train(
     ```python
     run = mc.train("demo", **{"train.steps": 4})
     run.metrics        # a row for each step
-    run.rollouts(4)    # what was sampled in step 4: completion, verdict, reward, advantage of each
+    run.rollouts(4)    # the completions of step 4, each with verdict, reward and advantage
     run.summary        # accuracy before and after, overall and by difficulty
     run.checkpoint     # the folder of the trained model
     ```
@@ -170,8 +170,8 @@ def train(
     Args:
         config: A TOML file, a configuration of the package (demo, paper, ...), or a run directory.
         *changes: Settings as on the command line, such as `"train.steps=4"`.
-        resume: Go on with the run from its last checkpoint.
-        observer: Is told of steps, phases, notes and warnings; if not given, nothing is shown.
+        resume: Resume the run from its last checkpoint.
+        observer: Receives steps, phases, notes and warnings; if not given, nothing is shown.
         **settings: Settings as names and values, such as `**{"train.steps": 4}`.
 
     Returns:
@@ -179,8 +179,8 @@ def train(
 
     Raises:
         ConfigError: A setting cannot work; the message says what to change.
-        ValueError: The run cannot be done as asked, such as where its folder holds a run already (RunError); the
-            message says what to change.
+        ValueError: The run cannot be done as asked, for example because its folder holds a run already (RunError);
+            the message says what to change.
     """
     from .config import configuration
     from .training.launch import launch
@@ -202,7 +202,7 @@ def calibrate(
 
     ```python
     found = mc.calibrate("demo")
-    found.temperature      # the one to train with
+    found.temperature      # the temperature to train with
     found.choice.reason    # why
     found.probes           # diversity and accuracy at each temperature
     ```
@@ -213,11 +213,11 @@ def calibrate(
         grid: Temperatures to sample at; if not given, 0.2 to 1.8 in steps of 0.2.
         problems: How many training problems are sampled.
         pilot_steps: Steps of each pilot run; 0 for none, and then grpo.diversity_target must be given.
-        observer: Is told of phases and notes; if not given, nothing is shown.
+        observer: Receives phases and notes; if not given, nothing is shown.
         **settings: Settings as names and values, such as `**{"grpo.samples": 4}`.
 
     Returns:
-        The temperature, with the reason and everything that was measured.
+        The temperature, with the reason and all measurements.
 
     Raises:
         ConfigError: A setting cannot work; the message says what to change.
@@ -233,7 +233,7 @@ def calibrate(
 
 
 def _words(settings: Mapping[str, Any]) -> list[str]:
-    """Write settings as on the command line: section.key=value, the values as TOML. Numbers of NumPy are numbers."""
+    """Write settings as on the command line: section.key=value, with values as TOML, NumPy's numbers included."""
     from .config import toml_value
 
     plain = {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}

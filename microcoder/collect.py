@@ -1,14 +1,14 @@
-"""Sample, and judge meanwhile: the loop that training, calibration, evaluation and difficulty share.
+"""Sample completions and judge them meanwhile: the loop of training, calibration, evaluation and difficulty.
 
     loaded = load_sampler(resolve("nano"))
     responses, seconds = respond([0, 1], problems, prompts, partial(loaded.sampler, sampling=...), loaded.text, judge)
 
-1. A completion is judged while others are still being written.
+1. A completion is judged while others are still being generated.
 2. The same program for the same problem is judged once.
-3. A verdict that comes too late is cut: what takes long is seldom right, so whoever uses the others alone is flattered.
+3. A verdict that comes too late is cut. Slow programs are seldom right, so scores over the other verdicts are too high.
 
-`Collector` is the loop itself, for anything that has a program. `respond` runs it over the completions of a sampler,
-`load_sampler` loads a model for that. Torch is loaded by `load_sampler` alone.
+`Collector` is the loop, for any items that have a program. `respond` runs it over the completions of a sampler.
+`load_sampler` loads a model as a sampler; nothing else here loads torch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .sampling import Completion, GraphSampler, Sampler, VllmSampler
 
-FAULT = "internal_error"  # of the judge: neither right nor wrong
+FAULT = "internal_error"  # a fault of the judge: neither right nor wrong
 Item = TypeVar("Item")
 
 
@@ -52,7 +52,7 @@ class Response:
     discarded: bool = False
     reward: float | None = None
     advantage: float = 0.0
-    cut: bool = False  # its verdict was not waited for
+    cut: bool = False  # its verdict came too late
 
     @property
     def accepted(self) -> bool:
@@ -65,18 +65,18 @@ class Response:
 
 @dataclass
 class Collector(Generic[Item]):
-    """Have programs judged while they come in, and hand each one back with its verdict, the soonest first.
+    """Judge programs as they arrive, and yield each one with its verdict as soon as that is ready.
 
-    judge         what judges
+    judge         the judge to submit programs to
     straggler_s   seconds to wait for verdicts once the last program has come in; 0: wait for all
-    seconds       how long the last call took: generation_s, judging_s (the wait after it), judging_floor_s
+    seconds       times of the last call: generation_s, judging_s (the wait after it), judging_floor_s
     """
 
     judge: Judging
     straggler_s: float = 0.0
     seconds: dict[str, float] = field(default_factory=dict)
     judged: int = 0  # programs that were run
-    cpu_s: float = 0.0  # that they took
+    cpu_s: float = 0.0  # CPU seconds of those programs
 
     def __call__(
         self,
@@ -87,14 +87,14 @@ class Collector(Generic[Item]):
         """Yield (item, verdict), without the verdict's tests; None for a verdict that came too late.
 
         key       equal for items that are the same program for the same problem; such a program is judged once
-        program   what to hand to the judge, asked for once for each key
+        program   returns the program of an item; called once for each key
         """
         started = time.perf_counter()
         found: dict[Hashable, Verdict] = {}
         waiting: dict[Hashable, list[Item]] = {}
-        asked: dict[Future[Verdict], tuple[Hashable, float]] = {}  # whose, and when
+        asked: dict[Future[Verdict], tuple[Hashable, float]] = {}  # future -> (key, time of submission)
         done: queue.SimpleQueue[Future[Verdict]] = queue.SimpleQueue()
-        last = 0.0  # no program can have ended before: it takes its CPU time after it was handed in
+        last = 0.0  # earliest possible end of judging: each program needs its CPU time after its submission
 
         def settle(future: Future[Verdict]) -> Iterator[tuple[Item, Verdict]]:
             nonlocal last
@@ -145,9 +145,9 @@ def respond(
     judge: Judging,
     straggler_s: float = 0.0,
 ) -> tuple[list[Response], dict[str, float]]:
-    """Sample the problems `numbers`; return all responses, in order, judged, and the seconds it took.
+    """Sample and judge completions for the problems `numbers`; return all responses in order, and the times.
 
-    problems, prompts   of which `numbers` are the places
+    problems, prompts   lists that `numbers` are indices of
     sample              prompts -> completions, each as soon as it is finished
     """
     collector: Collector[tuple[Completion, str]] = Collector(judge, straggler_s)
@@ -180,20 +180,20 @@ def respond(
 
 @dataclass(frozen=True)
 class LoadedSampler:
-    """A model that is loaded, placed and ready to be sampled from."""
+    """A model that is loaded on its device and ready for sampling."""
 
     source: ModelSource
     tokenizer: Any
     sampler: Sampler | GraphSampler | VllmSampler
-    context: int  # tokens that a prompt and its response may have together; 0: the model does not say
-    engine: str  # what samples: graph, transformers or vllm
+    context: int  # most tokens of a prompt and its response together; 0: unknown
+    engine: str  # the sampler: graph, transformers or vllm
 
     def text(self, ids: list[int]) -> str:
         """Decode a completion."""
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     def prompt(self, problem: Problem, style: str = "microcoder") -> list[int]:
-        """Encode a problem as the model wants to read it."""
+        """Return the prompt of a problem as tokens, in the model's chat format."""
         from .sampling import encode
 
         return encode(self.tokenizer, messages(problem, style))
@@ -208,16 +208,16 @@ def load_sampler(
     note: Callable[[str], None] | None = None,
     **options: Any,
 ) -> LoadedSampler:
-    """Load a model, place it on the GPU where there is one, and make a sampler of it.
+    """Load a model onto the GPU, or the CPU if there is none, and return a sampler for it.
 
     engine    auto, graph, transformers or vllm
     batch     responses at once
     memory    the share of a GPU's memory for keys and values; None: the sampler's own default
     dtype     of the weights; None: bfloat16 on a GPU, else float32
-    note      is told why CUDA graphs cannot be used, where they cannot
-    options   for transformers' from_pretrained
+    note      is called with the reason if CUDA graphs cannot be used
+    options   further options of transformers' from_pretrained
 
-    Raise ModelError or another ValueError, or NotCapturable, where the model cannot be sampled from like that.
+    Raise ModelError or another ValueError, or NotCapturable, if the model cannot be sampled like that.
     """
     import torch
 

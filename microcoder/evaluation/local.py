@@ -1,9 +1,9 @@
-"""A model on this machine, sampled by `microcoder.sampling`.
+"""Sample a model on this machine with `microcoder.sampling`.
 
-1. Problems are sampled in chunks of a fixed number, each with a seed of its own. After a kill the chunk that was under
-   way is sampled again, whole and alike, and what is there already is passed over: nothing is lost, nothing repeated.
-2. Several limits cost one generation: what a smaller limit would have left is a prefix of what the largest one left.
-3. A prompt that leaves less than the limit in the model's context is sampled alone, as far as there is room.
+1. Problems are sampled in chunks of a fixed size, each with its own seed. After a kill, the interrupted chunk is
+   sampled again with the same seed, and the samples that were saved are skipped: nothing is lost or repeated.
+2. Several limits need only one generation: the sample under a smaller limit is a prefix.
+3. If a prompt leaves less room than the limit in the model's context, it is sampled alone, to the end of the context.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..schema import Problem
 from .folder import Ask, fingerprint
 from .suite import EvaluationError, Sample
 
-CPU_BATCH = 64  # responses at once, where nobody asks for more: 512 of a real model would take all the memory
+CPU_BATCH = 64  # default responses at once on a CPU: 512 of a real model would take all the memory
 BATCHES = 4
-Chunk = tuple[int, list[int], int]  # (its number, which problems, the limit)
+Chunk = tuple[int, list[int], int]  # (number of the chunk, numbers of its problems, limit)
 
 
 class LocalModel:
-    """A model that is loaded once, for as many evaluations as are wanted."""
+    """A local model, loaded once for any number of evaluations."""
 
     def __init__(self, name: str, settings: RolloutConfig, note: Callable[[str], None]) -> None:
         if "batch" not in settings.model_fields_set and not torch.cuda.is_available():
@@ -43,11 +43,11 @@ class LocalModel:
         self.note, self.batch = note, settings.batch
 
     def ask(self, common: dict[str, Any]) -> Ask:
-        """Settle what is asked of this model; `common` are the fields that it does not know of itself."""
+        """Return the conditions of an evaluation of this model; `common` are the fields that do not depend on it."""
         source, engine = self.loaded.source, self.loaded.engine
         parts = filter(None, (source.path, source.adapter))
         weights = "+".join(fingerprint(part) for part in parts)
-        # on a GPU a chunk is a few batches, since slots stand empty only at its end
+        # on a GPU a chunk is a few batches, since slots are idle only at its end
         responses = self.batch * (BATCHES if engine != "transformers" else 1)
         chunk = max(1, responses // common["tries"])
         return Ask(model=source.name, weights=weights, source=engine, chunk=chunk, **common).check()
@@ -73,7 +73,7 @@ class LocalModel:
     def _chunks(self, ask: Ask, prompts: Sequence[Sequence[int]]) -> Iterator[Chunk]:
         """Divide the problems into chunks: first those with room for the largest limit, then the others one by one.
 
-        This depends on nothing but what is asked.
+        The result depends only on `ask` and the prompts.
         """
         most, context = max(ask.limits), self.loaded.context
         room = [min(most, context - len(prompt)) if context else most for prompt in prompts]
@@ -98,6 +98,6 @@ class LocalModel:
         return Sample(ident, completion.sample, text, len(ids), completion.truncated, cuts, ids)
 
     def _cut(self, ids: list[int], text: str) -> int:
-        """Count the characters of the text that these first tokens hold, without half a character at their end."""
+        """Count the characters of the text in its first tokens `ids`, without an incomplete character at the end."""
         start = self.loaded.text(ids)
         return next((n for n, pair in enumerate(zip(start, text, strict=False)) if pair[0] != pair[1]), len(start))

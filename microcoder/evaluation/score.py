@@ -1,12 +1,12 @@
-"""Marks -> scores: accuracy with its interval, pass@k, Table 1, months; and whether two evaluations differ by chance.
+"""Scores of an evaluation: accuracy with interval, pass@k, Table 1, months; and a test of two evaluations' difference.
 
-Each limit (in ascending order, "0" for none at the end) has these, and under "exact" and "robust" what depends on the
-policy. Nothing is NaN; what is not known is None.
+Each limit has its scores (limits ascend; "0", for no limit, is last). Those that depend on the policy are under "exact"
+and "robust". An unknown value is None, never NaN.
 
-1. Accuracy is the mean over problems of the mean of a problem's tries, as in the paper. A fault of the judge
-   (internal_error) is neither right nor wrong: the try is left out, and a problem with none left is "unjudged".
-2. The interval is the 95% percentile bootstrap over problems, since the tries at one problem are alike. It has no width
-   where all problems score the same, and there is none for fewer than two problems.
+1. Accuracy is the mean over problems of the mean over a problem's tries, as in the paper. A fault of the judge
+   (internal_error) is neither right nor wrong: that try is left out. A problem with no try left is "unjudged".
+2. The interval is the 95% percentile bootstrap over problems, since the tries at one problem are similar. Its width is
+   0 if all problems score the same, and it is None for fewer than two problems.
 3. pass@k is the unbiased estimate of the paper Evaluating Large Language Models Trained on Code.
 4. Two evaluations are compared problem by problem, since problems differ far more than models do. The interval of the
    difference is a paired bootstrap over problems; the p-value is that of a paired permutation test: were the two alike,
@@ -30,11 +30,11 @@ from ..schema import ACCEPTED, VERDICTS, Problem, bands, in_order
 from ..stats import bootstrap
 from .suite import NONE, EvaluationError, Mark, Sample
 
-POLICIES = ("exact", "robust")  # those that a mark has
+POLICIES = ("exact", "robust")  # the policies of a mark's verdicts
 PLATFORMS = ("atcoder", "leetcode", "codeforces")  # in the order of the tables; others follow by name
 KS = (1, 2, 4, 5, 8, 10, 20, 50, 100)
 FAULT = "internal_error"
-RESAMPLES = 10_000  # of a difference
+RESAMPLES = 10_000  # of the bootstrap of a difference
 DRAWS = 20_000
 ENUMERATED = 12  # differing problems: 4,096 orders
 LEVEL = 0.05
@@ -44,7 +44,7 @@ Tries = Mapping[str, Sequence[float]]
 
 
 def score(marks: Sequence[Mark], problems: Sequence[Problem], samples: Sequence[Sample] = ()) -> dict[str, Any]:
-    """Return {limit: its scores}, ready for JSON. Of the problems only id, platform, difficulty and date are read."""
+    """Return {limit: scores}, ready for JSON. Only id, platform, difficulty and date of problems are read."""
     strange = sorted({mark.problem_id for mark in marks} - {problem.id for problem in problems})
     if strange:
         raise EvaluationError(
@@ -62,7 +62,7 @@ def score(marks: Sequence[Mark], problems: Sequence[Problem], samples: Sequence[
 
 
 def outcomes(marks: Iterable[Mark], policy: str) -> dict[str, list[float]]:
-    """Return {problem: 1 or 0 for each try}, without the judge's faults. The marks are those of one limit."""
+    """Return {problem: 1 or 0 for each try} for the marks of one limit, without the judge's faults."""
     found: dict[str, list[float]] = {}
     for mark in marks:
         verdict = getattr(mark, policy)
@@ -72,7 +72,7 @@ def outcomes(marks: Iterable[Mark], policy: str) -> dict[str, list[float]]:
 
 
 def pass_at_k(tries: int, right: int, k: int) -> float:
-    """Compute 1 - C(tries - right, k) / C(tries, k) as a product, which overflows nowhere.
+    """Compute 1 - C(tries - right, k) / C(tries, k) as a product, which cannot overflow.
 
     With fewer than k wrong tries one factor is 0, since k is then among the numbers that are multiplied over.
     """
@@ -80,7 +80,7 @@ def pass_at_k(tries: int, right: int, k: int) -> float:
 
 
 def _of_limit(marks: Sequence[Mark], limit: int) -> dict[str, Any]:
-    """Score what is the same under both policies, and list where they disagree."""
+    """Compute the scores that do not depend on the policy, and list the samples that policies disagree on."""
     return {
         "tries": len(marks),
         "internal_errors": sum(FAULT in (mark.exact, mark.robust) for mark in marks),
@@ -116,9 +116,9 @@ def _cell(means: Floats) -> dict[str, Any]:
 
 
 def _table_1(means: Floats, problems: Sequence[Problem]) -> dict[str, dict[str, Any]]:
-    """The paper's Table 1: {platform: {difficulty: cell}}, of what occurs; "none", then "all" come last in both.
+    """Return the paper's Table 1 as {platform: {difficulty: cell}}; "none" and "all" come last in both.
 
-    Every problem is in one row and one column besides "all", unless there is nothing to tell them apart by.
+    Each problem is in one row and one column besides "all", unless all problems share one platform or difficulty.
     """
     platforms = np.array([problem.platform or NONE for problem in problems])  # (problems,)
     levels = np.array([band or NONE for band in bands(problems)])  # (problems,)
@@ -150,14 +150,14 @@ def _pass_at_ks(tries: dict[str, list[float]]) -> dict[str, float]:
 
 
 def _diversity(samples: Sequence[Sample], limit: int) -> float | None:
-    """The mean D of the groups whose tokens are known, cut to the limit; None without a group of two."""
+    """Return the mean diversity D of the groups with known tokens, cut at the limit; None without a group of two."""
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(sample.problem_id, []).append(sample)
     known = [group for group in groups.values() if len(group) > 1 and all(s.ids or s.tokens == 0 for s in group)]
     if not known:
         return None
-    from ..grpo.diversity import group_diversity  # loads torch: files of completions do without
+    from ..grpo.diversity import group_diversity  # loads torch, which files of completions do not need
 
     return _mean(group_diversity([sample.ids[: limit or None] for sample in group]) for group in known)
 
@@ -179,9 +179,9 @@ def _case(mark: Mark, message: str) -> dict[str, str]:
 
 
 def compare(before: Tries, after: Tries, *, seed: int = 0) -> dict[str, Any]:
-    """Compare two {problem: 0 or 1 for each try}; the result is ready for JSON, in shares, not in points.
+    """Compare two evaluations, each {problem: 0 or 1 for each try}. The result is ready for JSON, in shares of 1.
 
-    The numbers of tries need not agree. A problem without any try counts as one that this side does not have.
+    The numbers of tries may differ. A problem without any try counts as missing on that side.
     """
     before, after = ({name: each for name, each in side.items() if len(each)} for side in (before, after))
     both = [name for name in before if name in after]
@@ -220,7 +220,7 @@ def sign_flip_p(change: Floats, draws: int = DRAWS, seed: int = 0) -> float:
         signs = np.array(list(itertools.product((-1, 1), repeat=len(sizes))))  # (2 ** n, n)
         return float((np.abs(signs @ sizes) >= bound).mean())
     distinct, counts = np.unique(sizes, return_counts=True)  # (d,), (d,)
-    # of the problems with the same size of difference only the number of those that stay positive matters
+    # among problems with the same size of difference, only the number of positive signs matters
     positive = np.random.default_rng(seed).binomial(counts, 0.5, size=(draws, len(counts)))
     sums = (2 * positive - counts) @ distinct  # (draws,)
     return float(((np.abs(sums) >= bound).sum() + 1) / (draws + 1))  # the real order is one of them

@@ -1,7 +1,7 @@
-"""A suite of problems, the samples of a model, and the marks they get: the plain values of an evaluation.
+"""The values of an evaluation: suites of problems, samples of a model, and marks (verdicts of a sample under a limit).
 
-The tests of a suite may be gigabytes, of which an evaluation needs a few at a time: they can stay on the disk. Nothing
-here loads torch.
+The tests of a suite may take gigabytes, and an evaluation needs few at a time, so they can stay on the disk. This
+module does not load torch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 
 from ..schema import Problem, bands, in_order, nearest
 
-RECENT = 1 << 29  # bytes of tests that are kept at hand
-NONE = "none"  # the name of what has no platform, no difficulty
-Parse = Callable[[bytes, str], Problem]  # a line, and where it stands for messages
+RECENT = 1 << 29  # bytes of tests that are kept in memory
+NONE = "none"  # label of problems without a platform or difficulty
+Parse = Callable[[bytes, str], Problem]  # (line, its place for messages) -> problem
 
 
 class EvaluationError(ValueError):
@@ -31,11 +31,11 @@ class EvaluationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One completion for one problem, as long as the largest limit allows."""
+    """One completion for one problem, generated up to the largest limit."""
 
     problem_id: str
     number: int  # among the samples of its problem, from 0
-    text: str  # what the model wrote; or the program itself, with `is_code`
+    text: str  # the completion; or, with `is_code`, a program
     tokens: int | None = None  # its length; None: not known, as of a file of completions
     truncated: bool = False  # stopped by the largest limit
     cuts: dict[str, int] = field(default_factory=dict)  # limit below `tokens` -> characters of the text that fit in it
@@ -49,7 +49,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The verdicts on one sample under one limit, both from one and the same execution."""
+    """The verdicts on one sample under one limit: both policies, from one execution."""
 
     problem_id: str
     number: int
@@ -68,7 +68,7 @@ class Mark:
 
 
 class Problems(Sequence[Problem]):
-    """The problems of a suite. Those with large tests are kept without them, and read again when they are judged."""
+    """The problems of a suite. Large tests are left on the disk and read again for judging."""
 
     def __init__(self, light: Sequence[Problem]) -> None:
         self.light = list(light)
@@ -89,20 +89,20 @@ class Problems(Sequence[Problem]):
 
 @dataclass(frozen=True)
 class Suite:
-    name: str  # for people: "livecodebench v6"
-    style: str  # of its prompts and of how answers are read: a name in microcoder.prompts.STYLES
+    name: str  # shown to the user: "livecodebench v6"
+    style: str  # of its prompts and of the extraction of programs: a name in microcoder.prompts.STYLES
     problems: Problems
     digest: str  # changes with anything that a score depends on: which problems, in which order, with which tests
-    tries: int = 4  # samples for each problem that are usual for it
+    tries: int = 4  # default number of samples for each problem
     temperature: float = 0.2
     limits: tuple[int, ...] = (1024,)  # tokens in a response
     time_limit_s: float = 6.0  # CPU seconds for each test of a problem that names none
 
 
 def problem_digest(problem: Problem) -> str:
-    """Hash everything that a prompt or a verdict depends on, into 64 hex digits.
+    """Hash everything that a prompt or a verdict depends on; return 64 hex digits.
 
-    Each test goes in with its length before it: tests may be large, and must not run together.
+    Each test is hashed after its length, so that two lists of tests with the same joined text differ.
     """
     rules = (problem.setup, problem.time_limit_s, problem.memory_mb, dataclasses.asdict(problem.compare))
     asked = (problem.id, problem.kind, problem.statement, problem.starter_code, problem.entry_point, problem.asserts)
@@ -121,7 +121,7 @@ def suite_digest(problems: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A problem without its tests, and where it is whole."""
+    """A problem without its tests, and the place of its whole line in a file."""
 
     problem: Problem
     path: Path
@@ -131,7 +131,7 @@ class Stored:
 
 
 class StoredProblems(Problems):
-    """Problems whose tests are read again from their line; the last ones read are kept, up to `recent` bytes."""
+    """Problems whose tests are read from the disk when needed; a cache keeps up to `recent` bytes of them."""
 
     def __init__(self, stored: Sequence[Stored], parse: Parse, recent: int = RECENT) -> None:
         super().__init__([one.problem for one in stored])
@@ -141,7 +141,7 @@ class StoredProblems(Problems):
         self._lock = threading.Lock()
 
     def whole(self, n: int) -> Problem:
-        """Return the n-th problem with its tests. Threads that ask at the same time share one reading."""
+        """Return the n-th problem with its tests. Threads that ask at the same time share one read."""
         with self._lock:
             if n not in self._kept:
                 self._kept[n] = self._read(self._stored[n])
@@ -166,7 +166,7 @@ class StoredProblems(Problems):
 
 
 def read_lines(path: Path, parse: Parse) -> Iterator[Stored]:
-    """Read every line of a file once, so that nothing unreadable is left for later; skip blank ones."""
+    """Read every line of a file once, so that errors appear at the beginning; skip blank lines."""
     offset = 0
     try:
         with open(path, "rb") as file:
@@ -181,7 +181,7 @@ def read_lines(path: Path, parse: Parse) -> Iterator[Stored]:
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """Which problems of a suite count: by date, platform, difficulty, and the first so many of those."""
+    """A filter of a suite's problems by date, platform and difficulty, and then a maximum number of them."""
 
     start: str = ""  # YYYY-MM-DD; both ends count
     end: str = ""
@@ -194,12 +194,12 @@ class Narrowing:
             if day and not _is_day(day):
                 raise EvaluationError(f"{option} {day} is no day; write it as YYYY-MM-DD, such as 2024-08-01")
         if self.start and self.end and self.start > self.end:
-            raise EvaluationError(f"--from {self.start} is after --to {self.end}, so no problem fits; exchange them")
+            raise EvaluationError(f"--from {self.start} is after --to {self.end}, so no problem fits; swap them")
         if self.first is not None and self.first < 1:
             raise EvaluationError(f"--first {self.first} leaves no problem; give 1 or more")
 
     def choose(self, problems: Sequence[Problem]) -> list[int]:
-        """Return the places of the problems that stay, in order. None left is an error."""
+        """Return the indices of the problems that pass, in order. Raise EvaluationError if none does."""
         platforms = [problem.platform or NONE for problem in problems]
         levels = [band or NONE for band in bands(problems)]
         wanted = {_band_named(word, problems, levels) for word in self.difficulties}
@@ -230,7 +230,7 @@ class Narrowing:
 
 
 def _band_named(word: str, problems: Sequence[Problem], levels: Sequence[str]) -> str:
-    """Return the band that is meant: by its name, a label's in any letters, or by a score that lies in it."""
+    """Return the band that `word` names: a label in any case, a band, or a score inside a band."""
     named = {level.casefold(): level for level in levels}
     if word.casefold() in named:
         return named[word.casefold()]
@@ -256,7 +256,7 @@ def _is_day(text: str) -> bool:
 
 
 def _census(problems: Sequence[Problem]) -> str:
-    """Say what there is to choose from."""
+    """List the platforms and difficulties to choose from."""
     platforms = Counter(problem.platform or NONE for problem in problems).most_common(12)
     levels = Counter(band or NONE for band in bands(problems))
     ordered = [(level, levels[level]) for level in in_order(levels)][:12]

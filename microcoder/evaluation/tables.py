@@ -1,9 +1,9 @@
-"""Scores and comparisons for people: text for the terminal, Markdown to keep, LaTeX for a paper.
+"""Tables of scores and comparisons: text for the terminal, Markdown for a report, LaTeX for a paper.
 
-`result` is what scores.json holds. Read here: "model", "suite", "problems", "tries", "temperature" and "seed", of which
-any may be missing, and "scores", made by `score.py`. Text and Markdown show the same tables, but the terminal lists
-only the first few answers that the policies disagree on. LaTeX is Table 1 of the paper, with the intervals on a line
-below; it needs the package booktabs.
+`result` is the contents of scores.json. Of it, "model", "suite", "problems", "tries", "temperature" and "seed" are used
+if present, and "scores", made by `score.py`. Text and Markdown show the same tables, but the terminal lists only the
+first few answers that the policies disagree on. LaTeX has Table 1 of the paper, with the intervals on a line below; it
+needs the package booktabs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .score import POLICIES
 
 Result = Mapping[str, Any]
 SHOWN = 10  # answers, or problems of each kind, in the terminal
-ABREAST = 5  # difficulties beside each other
-TABLE_1 = 16  # columns of numbers, at most; with more, platforms are below each other
+ABREAST = 5  # columns of difficulties in one table
+TABLE_1 = 16  # most columns of numbers; a wider table is split by platform
 NAMES = {"atcoder": "AtCoder", "leetcode": "LeetCode", "codeforces": "Codeforces", "all": "All"}
 
 
@@ -47,7 +47,7 @@ def markdown(result: Result) -> str:
 
 
 def latex(result: Result) -> str:
-    """Write a row for each limit and policy; a group of columns for each platform, in it one for each difficulty."""
+    """Write LaTeX with a row for each limit and policy, and a group of columns (one a difficulty) for each platform."""
     rows = list(_rows(result["scores"]))
     caption = rf"{for_latex(headline(result))}. Accuracy in \%."
     if any(_span(cell, 0, "") for _, _, of in rows for row in of["table"].values() for cell in row.values()):
@@ -75,7 +75,7 @@ def latex(result: Result) -> str:
 
 
 def headline(result: Result) -> str:
-    """Say who was tested on what, and how. Problems without a judged answer are not counted as tested."""
+    """Return a headline: model, suite, number of problems and conditions. Problems without a verdict do not count."""
     problems, tries = result.get("problems"), result.get("tries")
     scored = max((of["problems"] for _, _, of in _rows(result["scores"])), default=problems)
     number = "" if problems is None else counted(problems, "problem")
@@ -121,7 +121,7 @@ def _overview(scores: Result) -> Table:
 
 
 def _by_platform(scores: Result) -> Iterator[Table]:
-    """Lay out Table 1 of the paper, a platform a line; a few difficulties at a time."""
+    """Yield Table 1 of the paper, one row for each platform, a few difficulties at a time."""
     first: Result = next((of["table"] for _, _, of in _rows(scores)), {"all": {"all": {}}})
     levels = list(first["all"])
     if len(first) == len(levels) == 1:
@@ -186,7 +186,7 @@ def _notes(scores: Result) -> Iterator[str]:
 
 
 def _rows(scores: Result) -> Iterator[tuple[str, str, Any]]:
-    """Yield (name of the limit, policy, what was scored under both)."""
+    """Yield (name of the limit, policy, scores) for each limit and policy."""
     return ((_limit(limit), policy, at[policy]) for limit, at in scores.items() for policy in POLICIES)
 
 
@@ -197,13 +197,13 @@ def cell_text(cell: Result, digits: int = 1) -> str:
 
 
 def _span(cell: Result, digits: int, dash: str) -> str:
-    """Write the interval; nothing where all problems scored the same, since resampling them says nothing then."""
+    """Write the interval; "" if all problems score the same, since a bootstrap of equal values is no information."""
     low, high = cell["low"], cell["high"]
     return f"{percent(low, digits)}{dash}{percent(high, digits)}" if low is not None and low < high else ""
 
 
 def _once(rows: Sequence[tuple[str, ...]], columns: int) -> list[tuple[str, ...]]:
-    """Blank the first columns where they are the same as in the row before."""
+    """Replace repeated values in the first columns by blanks."""
     shown: list[tuple[str, ...]] = []
     for n, row in enumerate(rows):
         same = n > 0 and row[:columns] == rows[n - 1][:columns]
@@ -215,7 +215,7 @@ def _once(rows: Sequence[tuple[str, ...]], columns: int) -> list[tuple[str, ...]
 
 
 def comparison_text(result: Result, names: tuple[str, str]) -> str:
-    """Write a comparison for the terminal. `names` are those of the two sides."""
+    """Write a comparison for the terminal. `names` are the names of the two sides."""
     tables = [aligned(table, SHOWN) for table in _moved(result)]
     return "\n\n".join([*map(plain, _sentences(result, names)), *tables]) + "\n"
 
@@ -226,7 +226,7 @@ def comparison_markdown(result: Result, names: tuple[str, str]) -> str:
 
 
 def comparison_latex(result: Result, names: tuple[str, str]) -> str:
-    """Write both accuracies, the difference with its interval, p, and how many problems were won and lost."""
+    """Write a comparison as LaTeX: both accuracies, difference with interval, p-value, problems won and lost."""
     before, after = names
     difference, low, high = (f"{100 * result[name]:+.1f}" for name in ("difference", "low", "high"))
     p = f"{result['p']:.3f}" if result["p"] >= 0.001 else "< 0.001"

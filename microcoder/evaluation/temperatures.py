@@ -1,7 +1,7 @@
-"""Robustness to temperature: accuracy and D of a list of checkpoints over a grid, as in the paper's figure 3, left.
+"""Robustness to temperature: accuracy and diversity D of checkpoints over a grid, as in the paper's figure 3, left.
 
-Each checkpoint and temperature is an evaluation of its own in a folder of its own, so that all of it can be stopped,
-gone on with and read like any other. A model is loaded once for all of its temperatures.
+Each checkpoint and temperature is a separate evaluation in its own folder, so it can be stopped, resumed and read like
+any other. A model is loaded once for all its temperatures.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .harness import Exam, Watch, run, unwatched
 from .suite import EvaluationError
 
 LOOKS = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (RED, "D"), ("#CC79A7", "v"), ("#56B4E9", "P"), (GREY, "X"))
-DASHES = ("-", "--", ":")  # once the colours are used up
-LINE = 105  # characters of a legend's line
+DASHES = ("-", "--", ":")  # line styles: the next one begins when all colours are used
+LINE = 105  # characters in a line of the legend
 
 Row = dict[str, Any]
 
@@ -36,7 +36,7 @@ def sweep(
     note: Note = lambda _: None,
     watch: Watch = unwatched,
 ) -> str:
-    """Evaluate what is missing under the largest limit, draw the figure, and return the table."""
+    """Run the missing evaluations under the largest limit, draw the figure, and return the table."""
     from .local import LocalModel
 
     suite, common = exam.suite, {**exam.common, "limits": exam.common["limits"][-1:]}
@@ -111,7 +111,7 @@ def plot_temperatures(rows: Sequence[Row], path: str | Path, title: str) -> None
             axis.set_xlabel("temperature T")
             axis.set_title(words)
             if np.isnan(series(rows, name)).all():
-                _finish(axis, words)  # says that nothing was recorded
+                _finish(axis, words)  # writes "nothing recorded" into an empty panel
         # names are as long as paths: under the panels they cover nothing
         columns = max(1, min(4, LINE // (max(map(len, models)) + 8)))
         legend = figure.legend(lines, models, loc="outside lower left", ncols=columns)
@@ -123,7 +123,7 @@ def plot_temperatures(rows: Sequence[Row], path: str | Path, title: str) -> None
 
 
 def _draw_line(axis: Any, rows: Sequence[Row], name: str, n: int) -> Any:
-    """Draw the line of the n-th model, with its interval as a band where it is known."""
+    """Draw the line of the n-th model, with its interval as a band if known."""
     color, marker = LOOKS[n % len(LOOKS)]
     grid = series(rows, "temperature")
     if name == "accuracy":

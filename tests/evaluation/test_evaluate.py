@@ -313,7 +313,7 @@ def test_a_library_call_gives_scores_and_writes_what_the_command_writes(tiny, on
         assert scores.at(policy="exact").accuracy == 0.5 and "50.0 (" in repr(scores)
         with pytest.raises(EvaluationError, match="has limits"):
             scores.at(limit=64)
-        with pytest.raises(EvaluationError, match="name a model to ask"):
+        with pytest.raises(EvaluationError, match="name either a model to sample from"):
             mc.evaluate(suite=str(tiny.path))
         with pytest.raises(TypeError, match="no option 'sampels'; did you mean 'samples'"):
             mc.evaluate("nano", sampels=4)
@@ -358,7 +358,7 @@ def test_a_release_of_livecodebench_goes_through(tmp_path, right, accuracy):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["--suite", "humaneval"], "name a model to ask, or a file to score"),
+        (["--suite", "humaneval"], "name either a model to sample from, or a file to score"),
         (["nano", "--suite", "humanevil", "--data", "x"], "humaneval"),
         (["nano", "--suite", "TINY", "--limit", "many"], "such as 4096,8192"),
         (["nano", "--suite", "TINY", "--temperature", "0"], "use -n 1"),
