@@ -105,7 +105,8 @@ _HARMLESS = re.compile(
     r"(?:is|are) (?:all )?(?:an )?integers?\.?$|0-indexed|1-indexed|only one (?:valid|correct) (?:answer|output)|"
     r"you (?:must|should|need|may not|can|are not allowed)|what if|how would|"
     r"answer(?:s)? (?:is|are|to each|will|can|for|may|that|of)[^.]{0,60}(?:bit|less than|at most|unique)|"
-    r"memory limit|time limit|please note|this problem|this question|solution",
+    r"memory limit|time limit|please note|this problem|this question|solution|fits? on a|output doesn't|output array|"
+    r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output",
     re.I,
 )
 
@@ -120,7 +121,7 @@ def _of_line(line: str, found: Constraints) -> None:
     for sentence in _sentences(line):
         facts = list(_facts(sentence))
         new = _in_words(sentence)
-        found.facts += facts
+        found.facts += [replace(fact, told=not (said or new)) for fact in facts]
         found.relations += new
         if not (said or facts or new or _HARMLESS.search(sentence) or _declared(sentence) or sentence.endswith(":")):
             found.unread.append(sentence)
@@ -287,12 +288,12 @@ def _subjects(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_IDENTIFIER.findall(normal(text))))
 
 
-_X = r"(?P<x>[^.;]{0,90}?)"
+_X = r"(?P<x>(?:[^.;]|\.(?=\w)){0,90}?)"
 _BE = r"(?:is|are|be|will be|can be|may be)"
 _BODY = {"sorted", "permutation", "tree", "bst", "distinct", "connected", "acyclic", "even", "power", "binary"}
 _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must occur, pattern, value where it says none
     ("permutation", "permutation",
-     rf"{_X}\b(?:{_BE}|represents?|as)?\s*(?:an? )?permutations? of (?P<v>[^.;]{{1,60}})", None),
+     rf"{_X}\b(?:{_BE}|represents?|as)?\s*(?:an? )?permutations?(?: of (?P<v>[^.;]{{1,60}})|\.?$)", None),
     ("anagram", "anagram permutation", r"(?P<x>[\w, ]{1,60}) are (?:anagrams|permutations) of each other", None),
     ("distinct", "unique distinct different",
      rf"\ball (?:of )?(?:the )?(?P<x>[^.;]{{0,60}}?)\b{_BE} (?:pairwise )?(?:unique|distinct|different)", None),
@@ -304,14 +305,16 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"(?:unique|distinct|same|equal)", None),
     ("distinct", "duplicate repeated", r"\bno (?:duplicated?|repeated) (?P<x>[^.;]{0,60})", None),
     ("distinct", "duplicate repeated",
-     rf"{_X}\b(?:does|do|will) not (?:contain|have) (?:any )?(?:duplicated?s?|repeated)", None),
+     rf"{_X}\b(?:(?:does|do|will) not (?:contain|have) (?:any )?|(?:contains?|has|have) no )(?:duplicated?s?|repeated)",
+     None),
     ("distinct", "distinct unique",
      r"\b(?:distinct|unique) (?P<x>(?:positive |non-negative )?(?:integer |string )?"
      r"(?:array|integers|elements|values|numbers|strings|words)[^.;]{0,40})", None),
-    ("distinct", "edge graph",
-     r"at most one edge between|no (?:repeated|duplicate|multiple|parallel) edges|no multi-?edges|simple graph",
+    ("distinct", "edge graph more than one",
+     r"at most one edge between|connected by more than one|"
+     r"no (?:repeated|duplicate|multiple|parallel) edges|no multi-?edges|simple graph",
      "edges"),
-    ("no_loops", "loop edge", r"no self[- ]?(?:loops?|edges?)|no loops", None),
+    ("no_loops", "loop edge", r"no self[- ]?(?:loops?|edges?)|no loops|not contain (?:any )?self[- ]?loops?", None),
     ("sorted", "sorted",
      rf"{_X}\b(?:{_BE}|already|array|list|guaranteed to be)\s+(?:\w+ )?sorted\b(?P<v>[^.;]{{0,80}})", None),
     ("sorted", "creasing scending",
@@ -328,6 +331,7 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
     ("connected", "connected reach path travel",
      rf"(?:graph|nodes|cities|servers|network|grid|computers|all the \w+) {_BE}? ?(?:all |always |guaranteed to be )?"
      r"(?:strongly |directly or indirectly )?connected\b|connected (?:undirected )?graph|reach any \w+ from any|"
+     r"directly or indirectly reach|reached directly or indirectly|"
      r"path between any|possible to (?:reach|travel)[^.]{0,20} (?:any|every|all)", None),
     ("acyclic", "cycl dag", r"acyclic|\bDAG\b|no cycles?|does not contain (?:any )?cycles?", None),
     ("alphabet", "consist contain is are has have made compris",
@@ -355,15 +359,16 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"[^.;]{0,60}leading (?:zeros?|0)", None),
     ("no_outer_space", "trailing",
      r"(?P<x>[^.;]{0,60}?)\b(?:no|not|without|any)\b[^.;]{0,30}leading (?:or|and) trailing spaces?", None),
-    ("single_space", "single space", r"(?:separated by|only) (?:a |one )?single spaces?", None),
+    ("single_space", "single space", r"(?:separated by|only|there is) (?:a |one )?single spaces?", None),
     ("brackets", "valid balanced well-formed",
      r"(?P<x>\w{1,30}) (?:is|represents|will be) (?:guaranteed to be )?(?:a |an )?(?:valid|balanced|well-formed) "
      r"(?:parenthes[ei]s|brackets?)", None),
     ("member", "exist appear in of",
      r"(?P<x>[A-Za-z]\w*(?:\[\w\](?:\[\d\])?)?) (?:exists?|appears|is guaranteed to (?:exist|be|appear)|"
-     r"is (?:present )?|will be|is an? (?:element|value|member) )\s?(?:in|of) (?P<v>[a-zA-Z]\w*)\b(?! order| the)",
+     r"is (?:present )?|will be|(?:is|equals|equals to) an? "
+     r"(?:element|value|member|integer) )\s?(?:in|of|from)(?: the array)? (?P<v>[a-zA-Z]\w*)\b(?! order| the)",
      None),
-    ("time", "hh:mm", r"(?P<x>[\w\[\]]{1,30}) (?:is|are|will be)?[^.;]{0,40}\"?HH:MM\"?", None),
+    ("time", "hh:mm", r"(?P<x>[^.;]{0,60}?)\b(?:is|are|will be|in)\b[^.;]{0,40}\"?HH:MM\"?", None),
 ]  # fmt: skip
 _FACTS = [(name, hints.split(), re.compile(pattern, re.I), value) for name, hints, pattern, value in _TABLE]
 

@@ -86,7 +86,7 @@ class Drawer:
         if (
             same
             and inner.longest <= 8
-            and (columns or (inner.longest <= 4 and f"len({name}[{name}__0])" not in about and shape.longest > 3))
+            and (columns or (inner.longest <= 4 and f"len({name}[{name}__0])" not in about and shape.longest > 1))
         ):
             return inner.longest
         return 0
@@ -179,7 +179,7 @@ class Drawer:
             spot = (quantity.split("[")[0], column)
             if not is_length and (spot in self.choices or (spot[0], None) in self.choices):
                 continue
-            low, high = _hull(shape, is_length)
+            low, high = _hull(shape, is_length, "[" in quantity or len(self.examples) > 1)
             if low > high:
                 continue
             self.hulled.append(quantity)
@@ -634,9 +634,12 @@ class Drawer:
         count = length(rng, int(low), int(min(high, MOST)), size)
         a, b = limits["value"]
         different = (name, 0) in self.distinct
+        allowed = self.choices.get((name, None))
         if shape.item is None or shape.item.kind != "int":
             pool = shape.item.pool if shape.item else []
             held: list[Any] = [rng.choice(pool) for _ in range(count)] if pool else []
+        elif allowed:
+            held = [rng.choice(allowed) for _ in range(count)]
         else:
             held = (domains.distinct(rng, count, int(a), int(b), size) if different else None) or domains.integers(
                 rng, count, int(a), int(b), size
@@ -688,9 +691,11 @@ def _column(part: Shape, examples: Sequence[Mapping[str, Any]], name: str, n: in
     return Shape(part.kind, low=min(numbers, default=part.low), high=max(numbers, default=part.high), pool=part.pool)
 
 
-def _hull(shape: Shape, is_length: bool) -> tuple[float, float]:
+def _hull(shape: Shape, is_length: bool, within: bool) -> tuple[float, float]:
     """What the tests allow: from their least to their largest, and small numbers below that down to 1."""
     low, high = (shape.shortest, shape.longest) if is_length else (shape.low, shape.high)
+    if is_length and within and low == high and low < 10:  # of all rows, or of all tests
+        return low, high
     return (1 if 1 < low <= 10 and shape.kind != "float" else low), high
 
 

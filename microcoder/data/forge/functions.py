@@ -16,16 +16,19 @@ import ast
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...schema import Problem
 from .changes import changed
 from .constraints import Constraints, read
 from .drawer import Drawer
-from .properties import Property, tied
+from .properties import Property, leaves, tied
 from .quantities import bring
+from .relations import normal
 from .shapes import NotPlain, Shape, literal, observed, plain_of, written
 from .space import Candidate, NoSpace
+from .visible import structured, visible
 
 TRIES = 12
 LARGEST = 4_000_000  # characters of an input
@@ -65,20 +68,37 @@ class FunctionSpace:
         self.drawer = Drawer(self.shapes, self.quantities, self.properties, found.relations, self.examples)
         self.properties = self.drawer.properties
         self.bounded_by = "hull" if self.drawer.hulled else "constraints"
-        self.guarded = bool(found.unread)  # a guarantee that is not understood
+        self.guarded = self._guarded(found)
+        if self.guarded:
+            self.properties += visible(self.shapes, self.examples)
         self.unread = list(dict.fromkeys(self.unread))
 
     def _true(self, found: Constraints, columns: dict[str, tuple[str, int]]) -> list[Property]:
         """The properties that all existing tests have."""
-        out = []
+        out: list[Property] = []
+        lengths = {
+            name: f"{term[4:-1]}.length" for name, term in self.quantities.symbols.items() if term.startswith("len(")
+        }
         for fact in found.facts:
-            made = tied(fact, self.shapes, columns)
-            for one in made:
-                if _safely(one.holds, self.examples):
-                    out.append(one)
-                elif fact.text not in self.unread:
-                    self.unread.append(fact.text)
+            fact = replace(fact, subjects=tuple(lengths.get(one, one) for one in fact.subjects))
+            out += [one for one in tied(fact, self.shapes, columns) if _safely(one.holds, self.examples)]
+        understood = {one.text for one in out}
+        self.unread += [fact.text for fact in found.facts if fact.told and fact.text not in understood]
         return out
+
+    def _guarded(self, found: Constraints) -> bool:
+        """Whether there is a guarantee that is not understood, or text that looks like more than characters."""
+        understood = {one.text for one in self.properties}
+        told = {fact.text for fact in found.facts if fact.told}
+        read = {normal(text).strip() for text in told} & {one.text for one in found.relations}
+        if found.unread or any(text not in understood and normal(text).strip() not in read for text in told):
+            return True
+        for name, shape in self.shapes.items():
+            texts = [one for example in self.examples for one in leaves(example[name]) if isinstance(one, str)]
+            if structured(shape, texts) and f"the characters of {name}" in self.drawer.hulled:
+                self.unread.append(f"how the texts of {name} are made")
+                return True
+        return False
 
     def _drop_misread(self) -> None:
         for checker in list(self.quantities.checkers):

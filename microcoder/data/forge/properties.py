@@ -57,6 +57,8 @@ def place(subject: str, shapes: Mapping[str, Shape], columns: Mapping[str, tuple
     base = subject.rpartition(".")[0] if length else subject
     name, _, rest = base.partition("[")
     subscripts = re.findall(r"([^\[\]]+)\]", rest)
+    if name not in shapes and name not in columns and subscripts:  # images[i] of the parameter image
+        name = next((one for one in (name.removesuffix("s"), f"{name}s") if one in shapes), name)
     if name in shapes:
         numbers = [n for n, one in enumerate(subscripts) if one.strip().isdigit()]
         if numbers and numbers[0] == len(subscripts) - 1:
@@ -348,6 +350,8 @@ def _graph(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> _Made
 
         yield Property(kind, fact.text, holds, mend, (Place(name, 1),))
         return
+    if any(shape.kind == "tree" for shape in shapes.values()):
+        yield Property(kind, fact.text, lambda values: True)
     if kind == "tree":
         for parent in (one for one in ("parent", "parents", "manager", "edges") if one in shapes):
             if _depth(shapes[parent]) == 1:

@@ -49,6 +49,7 @@ class Quantities:
     hulled: list[str] = field(default_factory=list)  # quantities with a side that only the hull bounds
     fixed: dict[str, tuple[float, float]] = field(default_factory=dict)  # bounds without any other quantity
     unread: list[str] = field(default_factory=list)
+    symbols: dict[str, str] = field(default_factory=dict)  # terms for names that are no parameters
 
     def add(self, relation: Relation, known: set[str]) -> bool:
         """Take a relation in, if its names are known."""
@@ -117,12 +118,19 @@ def bring(
     places = {
         name: f"{parameter}[{parameter}__0][{n}]" for name, (parameter, n) in columns.items() if name not in known
     }
-    all_relations = [*found, *_sizes(statement, shapes)]
+    nodes = [name for name, shape in shapes.items() if shape.kind in NODES]
+    counted = [one for one in found if one.op == "==" and "nodes_count" in (one.left, one.right) and len(nodes) == 1]
+    counted = [
+        Relation(one.left if one.left != "nodes_count" else one.right, "==", f"count({nodes[0]})", one.text)
+        for one in counted
+    ]
+    all_relations = [*found, *_sizes(statement, shapes), *counted]
     replaced = [
         Relation(rel.renamed(one.left, places), one.op, rel.renamed(one.right, places), one.text)
         for one in all_relations
     ]
     symbols = {**_other_case(replaced, known), **_symbols(replaced, known)}
+    out.symbols = symbols
     for n, one in enumerate(replaced):
         left, right = (rel.renamed(side, symbols) for side in (one.left, one.right))
         if left == right:

@@ -24,6 +24,7 @@ OPPOSITE = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "==": "==", "!=": "!="}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len, "abs": abs, "min": min, "max": max, "sum": sum, "floor": math.floor, "ceil": math.ceil,
     "int": int, "range": range, "factorial": lambda n: math.factorial(min(n, 30)), "all": all, "sqrt": math.sqrt,
+    "count": lambda nodes: sum(one is not None for one in nodes),
 }  # fmt: skip
 _ALLOWED = (
     ast.Expression, ast.Name, ast.Load, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd,

@@ -90,3 +90,12 @@ def test_facts_columns_and_what_could_not_be_read():
 def test_a_guarantee_outside_of_the_section_that_is_not_understood_is_told():
     found = read("Find a pair.\nIt is guaranteed that the wombats agree.\n\nConstraints:\n\n1 <= n <= 5")
     assert found.unread == ["It is guaranteed that the wombats agree."]
+
+
+def test_properties_of_lengths_and_of_nodes_are_facts_too():
+    found = read("Do it.\n\nConstraints:\n\narr.length is even.\nNode.val is either 0 or 1.\ns contains no duplicates.")
+    assert [(fact.name, fact.value) for fact in found.facts if fact.name != "distinct"] == [
+        ("even", "even"),
+        ("choices", [0, 1]),
+    ]
+    assert found.unread == []

@@ -203,3 +203,25 @@ def test_size_grows_with_the_input():
     space = function_space(problem("nums: List[int]", "1 <= nums.length <= 1000\n0 <= nums[i] <= 9", ([1],)))
     sizes = [space.size_of(json.dumps([[1] * n])) for n in (1, 10, 1000)]
     assert 0 <= sizes[0] < sizes[1] < sizes[2] == 1
+
+
+def test_what_the_tests_show_is_kept_where_a_guarantee_is_not_understood():
+    text = "1 <= date.length <= 10\nThe wombats can read date."
+    space = function_space(problem("date: str", text, ("2012-01-05",), ("1999-12-31",)))
+    found = [json.loads(one.input)[0] for n in range(40) if (one := space.draw(random.Random(n), 0.3))]
+    assert found and all([part.isdigit() for part in date.split("-")] == [True, True, True] for date in found)
+
+
+def test_half_of_a_length_bounds_a_number():
+    space = function_space(
+        problem("s: str, k: int", "2 <= s.length <= 30\n1 <= 2 * k <= s.length\ns consists of digits.", ("12", 1))
+    )
+    assert space.bounded_by == "constraints"
+    found = drawn(space)
+    assert all(1 <= k <= len(s) // 2 for s, k in found) and len({k for _, k in found}) > 3
+
+
+def test_a_test_that_breaks_the_constraints_does_not_unmake_them():
+    tests = [([n % 9],) for n in range(20)] + [([10],)]
+    space = function_space(problem("nums: List[int]", "1 <= nums.length <= 3\n0 <= nums[i] <= 9", *tests))
+    assert space.bounded_by == "constraints" and space.fault("[[10]]")

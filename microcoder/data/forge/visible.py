@@ -1,0 +1,161 @@
+"""Properties that all existing tests show, for problems with a guarantee that is not understood.
+
+Nothing says that they are needed; but an input that keeps them is likelier to be a valid one. A property is only taken
+where the tests could have shown the contrary: lists of one element are always sorted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from . import domains
+from .properties import Property, Values, leaves
+from .shapes import SEQUENCES, Shape
+
+
+def visible(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Property]:
+    """The properties that the tests have in common."""
+    return [one for one in _candidates(shapes, examples) if all(map(one.holds, examples))]
+
+
+def _candidates(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> Iterator[Property]:
+    for name, shape in shapes.items():
+        if shape.kind in (*SEQUENCES, "tree", "links", "str"):
+            yield from _of_list(name, examples)
+        if shape.kind == "tree":
+            yield Property(
+                "shape",
+                f"the children of nodes in {name}, as in the tests",
+                partial(_children, name, _kinds(name, examples)),
+            )
+        yield from _of_texts(name, shape, examples)
+    for name, shape in shapes.items():
+        for other, its in shapes.items():
+            if name == other or its.kind not in (*SEQUENCES, "str", "tree", "links"):
+                continue
+            if shape.kind == its.kind and name < other:
+                yield Property(
+                    "permutation",
+                    f"{name} and {other} have the same values, as in the tests",
+                    partial(_same, name, other),
+                )
+                yield Property(
+                    "length", f"{name} and {other} are equally long, as in the tests", partial(_as_long, name, other)
+                )
+            if shape.kind not in ("bool", "none", "mixed"):
+                yield Property(
+                    "member", f"{name} is taken from {other}, as in the tests", partial(_within, name, other)
+                )
+
+
+def _of_list(name: str, examples: Sequence[Values]) -> Iterator[Property]:
+    long = [one[name] for one in examples if one[name] is not None and len(one[name]) > 2]
+    if long and not isinstance(long[0], str):
+        yield Property("distinct", f"the values of {name} are distinct, as in the tests", partial(_distinct, name))
+        for order in ("strictly ascending", "ascending", "strictly descending", "descending"):
+            yield Property("sorted", f"{name} is {order}, as in the tests", partial(_sorted, name, order))
+    if any(isinstance(row, (list, str)) for one in long for row in one):
+        yield Property("rows", f"the rows of {name} are equally long, as in the tests", partial(_even_rows, name))
+    counts = [Counter(map(repr, _parts(one[name]))) for one in examples]
+    once = [value for value in counts[0] if len(examples) > 1 and all(count[value] == 1 for count in counts)]
+    if len(once) <= 3:
+        for value in once:
+            yield Property("once", f"{name} has {value} once, as in the tests", partial(_once, name, value))
+    if len(examples) > 1:
+        lengths = {len(one[name]) % 2 for one in examples if one[name] is not None}
+        if len(lengths) == 1:
+            yield Property(
+                "even", f"the length of {name} is even or odd as in the tests", partial(_parity, name, lengths.pop())
+            )
+        ends = {repr(one[name][0]) for one in examples if one[name]}
+        if len(ends) == 1:
+            yield Property("first", f"{name} begins as in the tests", partial(_begins, name, ends.pop()))
+
+
+def _of_texts(name: str, shape: Shape, examples: Sequence[Values]) -> Iterator[Property]:
+    texts = [one for example in examples for one in leaves(example[name]) if isinstance(one, str)]
+    if texts and any(re.search(r"[^A-Za-z ]", one) for one in texts):
+        patterns = frozenset(pattern(one) for one in texts)
+        yield Property("pattern", f"the texts of {name} are made as in the tests", partial(_made_so, name, patterns))
+
+
+def pattern(text: str) -> str:
+    """What a text is made of: `2012-01-05` is 0-0-0, `ab12` is a0."""
+    return re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", re.sub(r"\d+", "0", text)))
+
+
+def structured(shape: Shape, texts: Sequence[str]) -> bool:
+    """Whether texts look like dates, times or records rather than like any string of some characters."""
+    patterns = {pattern(one) for one in texts}
+    marks = [set(re.sub(r"[A-Za-z0-9 ]", "", one)) for one in texts]
+    return bool(texts) and all(marks) and len(patterns) <= max(1, len(texts) // 2)
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, str) else list(leaves(value))
+
+
+def _distinct(name: str, values: Values) -> bool:
+    return not domains.repeated([one for one in values[name] if one is not None])
+
+
+def _sorted(name: str, order: str, values: Values) -> bool:
+    return domains.ordered([one for one in values[name] if one is not None], order)
+
+
+def _even_rows(name: str, values: Values) -> bool:
+    return len({len(row) for row in values[name] if isinstance(row, (list, str))}) <= 1
+
+
+def _once(name: str, value: str, values: Values) -> bool:
+    return sum(repr(one) == value for one in _parts(values[name])) == 1
+
+
+def _parity(name: str, rest: int, values: Values) -> bool:
+    return len(values[name]) % 2 == rest
+
+
+def _begins(name: str, value: str, values: Values) -> bool:
+    return bool(values[name]) and repr(values[name][0]) == value
+
+
+def _made_so(name: str, patterns: frozenset[str], values: Values) -> bool:
+    return all(pattern(one) in patterns for one in leaves(values[name]) if isinstance(one, str))
+
+
+def _same(name: str, other: str, values: Values) -> bool:
+    return sorted(map(repr, _parts(values[name]))) == sorted(map(repr, _parts(values[other])))
+
+
+def _as_long(name: str, other: str, values: Values) -> bool:
+    return len(values[name]) == len(values[other])
+
+
+def _within(name: str, other: str, values: Values) -> bool:
+    held = set(map(repr, _parts(values[other])))
+    mine = [values[name]] if not isinstance(values[name], (list, str)) else _parts(values[name])
+    if isinstance(values[name], str) and isinstance(values[other], list):
+        mine = [values[name]]
+    return held.issuperset(map(repr, mine))
+
+
+def _kinds(name: str, examples: Sequence[Values]) -> frozenset[int]:
+    return frozenset(kind for one in examples for kind in _child_counts(one[name]))
+
+
+def _child_counts(tree: Sequence[Any]) -> set[int]:
+    """Which numbers of children the nodes of a tree have."""
+    if not tree:
+        return set()
+    nodes, found = sum(one is not None for one in tree), set()
+    for n in range(nodes):
+        found.add(sum(one is not None for one in tree[1 + 2 * n : 3 + 2 * n]))
+    return found
+
+
+def _children(name: str, kinds: frozenset[int], values: Values) -> bool:
+    return _child_counts(values[name]) <= kinds
