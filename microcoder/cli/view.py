@@ -10,7 +10,7 @@ import click
 
 from ..web import LOOPBACK
 from . import Refused
-from .listening import check_tokens, listen
+from .serve import check_tokens, listen
 from .shown import echo
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .sandbox import sweep, wire
+from .sandbox import root, wire
 from .sandbox.root import PACKAGE
 
 MAIN_STACK = 512 << 20  # deep recursion through C code needs it; decided at exec, so it is set before
@@ -307,7 +307,7 @@ def started(start: Callable[[], Process]) -> Process:
 
 def _remove(folder: str) -> None:
     try:
-        sweep.clear(folder)
+        root.clear(folder)
         os.rmdir(folder)
     except OSError:
         pass

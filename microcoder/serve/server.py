@@ -27,11 +27,10 @@ from ..judge.remote.http import SETTINGS
 from ..schema import LANGUAGES, VERDICTS, Problem, Verdict
 from ..web import LOOPBACK, hostname
 from . import bodies, fusion
-from .desk import Answers, Work
+from .desk import Answers, Service, Work
 from .fusion import RUN
 from .requests import BadRequest, Most
 from .room import Metrics
-from .shared import Service
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}

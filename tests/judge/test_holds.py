@@ -19,7 +19,7 @@ import pytest
 from microcoder import Judge, Problem, Test
 from microcoder.judge import boxes, pool
 from microcoder.judge.boxes import Box, BoxError, Limits, Zygote
-from microcoder.judge.sandbox import kernel, seccomp, sweep
+from microcoder.judge.sandbox import kernel, root, seccomp
 
 pytestmark = pytest.mark.skipif(not kernel.supported(), reason="needs Linux on x86_64 or aarch64")
 SQUARE = Problem("square", tests=[Test("4\n", "16\n"), Test("5\n", "25\n")])
@@ -231,7 +231,7 @@ def test_folders_deeper_than_descriptors_and_frames_are_removed(tmp_path: Path) 
         Path("file").touch()
     finally:
         os.chdir(here)
-    sweep.clear(str(tmp_path), ["kept"])
+    root.clear(str(tmp_path), ["kept"])
     assert os.listdir(tmp_path) == ["kept"]
 
 

@@ -19,7 +19,7 @@ import types
 from _socket import socket, socketpair
 from typing import Any, NamedTuple
 
-from . import kernel, landlock, program, root, seccomp, sweep, watch, wire
+from . import kernel, landlock, program, root, seccomp, watch, wire
 
 ADDRESS_SPACE_SLACK = 1 << 30  # for stacks of threads and mappings: resident memory is what is judged
 OPEN_FILES = 128  # each can be a socket with a buffer that no limit counts
@@ -253,7 +253,7 @@ class SandboxedRun:
     def sweep(self) -> bool:
         """Empty the scratch folder; True if that failed and the box must not be used again."""
         try:
-            sweep.clear(self.scratch, self.mounted)
+            root.clear(self.scratch, self.mounted)
             return False
         except OSError:
             return True
