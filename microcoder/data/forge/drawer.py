@@ -460,6 +460,9 @@ class Drawer:
             return []
         inner = f"{source}[{name}__{depth}]"
         allowed = self.choices.get((name, None))
+        if item.kind == "mixed" and any(shape.pool):
+            one = rng.choice([one for one in shape.pool if one])
+            return [rng.choice(one) for _ in range(count)]
         if item.kind == "int" and not allowed:
             return self._integers(
                 rng, name, inner, count, depth, size, values, (name, depth) in self.distinct or shape.kind == "set"

@@ -28,7 +28,7 @@ from .quantities import bring
 from .relations import normal
 from .shapes import NotPlain, Shape, literal, observed, plain_of, written
 from .space import Candidate, NoSpace
-from .visible import structured, visible
+from .visible import alike, lengths_shown, structured, visible
 
 TRIES = 12
 LARGEST = 4_000_000  # characters of an input
@@ -65,6 +65,10 @@ class FunctionSpace:
         self.unread += self.quantities.unread
         self.properties = self._true(found, columns)
         self._drop_misread()
+        if not found.section:
+            for relation in lengths_shown(self.shapes, self.examples):
+                self.quantities.add(relation, set(self.shapes))
+            self.properties += alike(self.shapes, self.examples)
         self.drawer = Drawer(self.shapes, self.quantities, self.properties, found.relations, self.examples)
         self.properties = self.drawer.properties
         self.bounded_by = "hull" if self.drawer.hulled else "constraints"

@@ -6,6 +6,7 @@ where the tests could have shown the contrary: lists of one element are always s
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +15,59 @@ from typing import Any
 
 from . import domains
 from .properties import Property, Values, leaves
+from .relations import Relation
 from .shapes import SEQUENCES, Shape
 
 
 def visible(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Property]:
     """The properties that the tests have in common."""
     return [one for one in _candidates(shapes, examples) if all(map(one.holds, examples))]
+
+
+def lengths_shown(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Relation]:
+    """Lengths that tests have in common where no constraints are told: a number that is the length of a list, or is
+    never beyond it; lists that are equally long."""
+    out: list[Relation] = []
+    held = [name for name, shape in shapes.items() if shape.kind in (*SEQUENCES, "str") and not shape.optional]
+    if len(examples) < 2:
+        return out
+    for n, name in enumerate(held):
+        for other in held[n + 1 :]:
+            if all(len(one[name]) == len(one[other]) for one in examples):
+                out.append(
+                    Relation(f"len({name})", "==", f"len({other})", f"{name} and {other} are equally long in the tests")
+                )
+        for number in (one for one, shape in shapes.items() if shape.kind == "int" and shape.low >= 0):
+            for op in ("==", "<", "<="):
+                pairs = [(one[number], len(one[name])) for one in examples]
+                if all(_COMPARED[op](a, b) for a, b in pairs):
+                    out.append(Relation(number, op, f"len({name})", f"{number} {op} the length of {name} in the tests"))
+                    break
+    return out
+
+
+_COMPARED = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
+
+
+def alike(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Property]:
+    """That a list of several types has no other mixture of them than one of the tests."""
+    out = []
+    for name, shape in shapes.items():
+        if any(part.kind == "mixed" for part in shape.walk()):
+            mixtures = [_types(one[name]) for one in examples]
+            out.append(
+                Property("types", f"the types in {name} are those of a test", partial(_typed_so, name, mixtures))
+            )
+    return out
+
+
+def _types(value: Any) -> frozenset[str]:
+    inner = value if isinstance(value, list) else [value]
+    return frozenset(f"{type(one).__name__}{sorted(_types(one)) if isinstance(one, list) else ''}" for one in inner)
+
+
+def _typed_so(name: str, mixtures: Sequence[frozenset[str]], values: Values) -> bool:
+    return any(_types(values[name]) <= one for one in mixtures)
 
 
 def _candidates(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> Iterator[Property]:

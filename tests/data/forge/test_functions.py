@@ -225,3 +225,15 @@ def test_a_test_that_breaks_the_constraints_does_not_unmake_them():
     tests = [([n % 9],) for n in range(20)] + [([10],)]
     space = function_space(problem("nums: List[int]", "1 <= nums.length <= 3\n0 <= nums[i] <= 9", *tests))
     assert space.bounded_by == "constraints" and space.fault("[[10]]")
+
+
+def test_a_number_that_is_the_length_of_a_list_in_all_tests_stays_so_without_constraints():
+    asserts = ["assert f([1, 2, 3], 3, 1) == 1", "assert f([7, 8], 2, 0) == 0", "assert f(['a', 'b'], 2, 1) == 0"]
+    space = function_space(
+        Problem(
+            id="p", kind="assert", statement="Do.", entry_point="f", starter_code="def f(xs, n, k):", asserts=asserts
+        )
+    )
+    found = drawn(space)
+    assert all(len(xs) == n and k < n and len({type(x) for x in xs}) == 1 for xs, n, k in found)
+    assert {type(xs[0]) for xs, _, _ in found} == {int, str}
