@@ -1,9 +1,9 @@
-"""What is wrong with a run, why that usually happens, and what to type about it.
+"""Advice about a run: what is wrong, why that usually happens, and what to type.
 
     history.py    the metrics so far, as the rules look at them; what a rule is
     rules.py      the rules: causes, which explain others, then symptoms in the answers and in the policy
 
-Metrics are the lines of metrics.jsonl, `config` the settings as config.toml has them; without it some rules are mute.
+Metrics are the lines of metrics.jsonl, `config` the settings of config.toml; without `config` some rules find nothing.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from .history import AdviceRule, History, Severity
 
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
 RULES = {rule.code: rule for rule in rules.RULES}
-QUIET = 10  # steps for which `new_advice` does not say the same thing again
-PASSING = 3  # steps at which something must have been found for `advise_run` to mention it once it is over
+QUIET = 10  # steps during which `new_advice` does not repeat an advice
+PASSING = 3  # steps with a finding that `advise_run` needs to report it after it is over
 
 Metrics = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing that is wrong: `message` says what, `reason` why, `remedy` what to type."""
+    """One fault of a run: `message` says what is wrong, `reason` why, `remedy` what to type."""
 
     code: str
     severity: Severity
     message: str
     reason: str
     remedy: str
-    step: int  # at which it was found; of a whole run, first found
+    step: int  # where it was found; for a whole run, where it was first found
     claim: int | None = None  # of the paper
     figure: int | None = None
-    holds: bool = True  # of a whole run: at its last step, too
-    symptoms: tuple[Advice, ...] = ()  # found as well, and explained by it
+    holds: bool = True  # for a whole run: whether it holds at the last step
+    symptoms: tuple[Advice, ...] = ()  # other findings that it explains
 
     @property
     def is_cause(self) -> bool:
@@ -44,21 +44,21 @@ class Advice:
 
 
 def advise(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
-    """Everything that is wrong at the last step, causes first, then errors; what a cause explains stands beneath it."""
+    """Return all faults at the last step, causes first, then errors; a cause holds the symptoms that it explains."""
     return _arranged(_found(metrics, config))
 
 
 def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
-    """What is wrong at the last step and was not at any of the QUIET steps before it, for a live display."""
+    """Return the faults at the last step that none of the QUIET steps before it had, for a live display."""
     said = {one.code for back in range(1, QUIET + 1) for one in _found(metrics[:-back], config)}
     return [one for one in advise(metrics, config) if one.code not in said]
 
 
 def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
-    """What was wrong at any step, arranged like `advise`: `step` is the first one, the numbers are the latest ones.
+    """Return the faults at any step, ordered as by `advise`: `step` is the first one, the numbers are the latest ones.
 
-    What is over and was found at fewer than PASSING steps is left out. That no step earned a reward is said however few
-    they are.
+    A fault that is over and was found at fewer than PASSING steps is left out. A run without any reward is always
+    reported, however few its steps.
     """
     seen: dict[str, list[Advice]] = {}
     now: list[Advice] = []
@@ -78,7 +78,7 @@ def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
 
 
 def _found(metrics: Metrics, config: Mapping[str, Any] | None) -> list[Advice]:
-    """What the rules say of the last step, in their order."""
+    """Return the findings of all rules at the last step, in the order of rules."""
     history = History(metrics, config or {})
     said = [(rule, rule.finds(history)) for rule in RULES.values()]
     return [_advice(rule, message, metrics, config) for rule, message in said if message]
@@ -91,7 +91,7 @@ def _advice(rule: AdviceRule, message: str, metrics: Metrics, config: Mapping[st
 
 
 def _arranged(found: Iterable[Advice]) -> list[Advice]:
-    """Causes first, then what still holds, then errors; what a cause explains goes beneath it."""
+    """Sort findings: causes first, then those that still hold, then errors; put symptoms under their cause."""
     order = sorted(found, key=lambda one: (not one.is_cause, not one.holds, one.severity != "error", one.step))
     explained: set[str] = set()
     arranged: list[Advice] = []

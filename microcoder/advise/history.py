@@ -1,9 +1,9 @@
-"""The metrics of a run so far, as the rules look at them, and what a rule is.
+"""The history of a run's metrics, as rules read it, and the definition of a rule.
 
-A metric that was not recorded gives nothing to look at. A rule is a few words of data, and a function that says in a
-sentence what it found in the history, or nothing. In a remedy {longer}, {warmer}, {cooler}, {milder}, {patient} and
-{slower} stand for values worked out from those in use, and RUN for the run. `claim` and `figure` are those of the paper
-on the matter. `explains` names the rules that fire because this one does.
+A metric that was not recorded has no values. A rule is a function that returns a sentence about what it found in the
+history, or nothing, together with its texts. In a remedy {longer}, {warmer}, {cooler}, {milder}, {patient} and {slower}
+stand for values computed from those in use, and RUN for the run. `claim` and `figure` are the paper's numbers.
+`explains` names the rules that fire because this one does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-Metric = str | Callable[[dict[str, Any]], Any]  # a name, or what is worked out from a line
+Metric = str | Callable[[dict[str, Any]], Any]  # a name, or a function of a line
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,20 @@ class History:
     config: Mapping[str, Any] = field(default_factory=dict)  # the run's settings by section; empty: not known
 
     def now(self, name: Metric) -> float | None:
-        """The value at the last step."""
+        """Return the value at the last step."""
         return next(_values(name, self.metrics[-1:]), None)
 
     def latest(self, name: Metric) -> float | None:
-        """The newest value there is: evaluations are not made at every step."""
+        """Return the newest value: evaluations are not made at every step."""
         return next(_values(name, reversed(self.metrics)), None)
 
     def first(self, name: Metric, count: int) -> list[float]:
-        """The first `count` values; [] while there are fewer."""
+        """Return the first `count` values; [] while there are fewer."""
         values = list(islice(_values(name, self.metrics), count))
         return values if len(values) == count else []
 
     def last(self, name: Metric, count: int, least: int | None = None) -> list[float]:
-        """The last `count` values; [] while there are fewer than `least`, or than `count` where that is not given."""
+        """Return the last `count` values; [] while there are fewer than `least` (by default `count`)."""
         values = list(islice(_values(name, reversed(self.metrics)), count))
         return values[::-1] if len(values) >= (least or count) else []
 
@@ -44,7 +44,7 @@ class History:
         return list(_values(name, self.metrics))
 
     def ends(self, name: Metric, count: int = 5) -> tuple[float, float] | None:
-        """The means of the first and of the last `count` values, once the two do not overlap."""
+        """Return the means of the first and of the last `count` values, once the two do not overlap."""
         last = self.last(name, 2 * count)
         return (mean(self.first(name, count)), mean(last[-count:])) if last else None
 
@@ -53,11 +53,11 @@ class History:
         return bool(self.metrics) and name in self.metrics[-1] and self.now(name) is None
 
     def setting(self, section: str, key: str) -> Any:
-        """A setting of the run; None where it is not known."""
+        """Return a setting of the run; None if it is not known."""
         return self.config.get(section, {}).get(key)
 
     def words(self) -> dict[str, str]:
-        """Values for a remedy, worked out from those in use; dots where these are not known."""
+        """Return the values for a remedy, computed from those in use; "..." if these are not known."""
         limit, temperature, rate = map(self.now, ("max_response_tokens", "temperature", "learning_rate"))
         waited, tested = self.now("judging_s"), self.setting("train", "eval_temperature")
         return {
@@ -71,12 +71,12 @@ class History:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean of some values. (Those of `statistics` are slow, or fail where the sum overflows.)"""
+    """Return the mean of some values. (The functions of `statistics` are slow, or fail if the sum overflows.)"""
     return sum(values) / len(values)
 
 
 def unreadable(line: dict[str, Any]) -> float | None:
-    """The share of a step's responses that are no program, but for those cut off."""
+    """Return the share of a step's responses that hold no program, without truncated ones."""
     verdicts = line.get("verdicts")
     broken = _number(verdicts.get("compile_error", 0)) if isinstance(verdicts, dict) else None
     rows, silent, cut = (_number(line.get(name)) for name in ("rows", "no_code_share", "truncated_share"))
@@ -86,12 +86,12 @@ def unreadable(line: dict[str, Any]) -> float | None:
 
 
 def _number(value: Any) -> float | None:
-    """A value of a metric; None where it is not there or no finite number."""
+    """Return a value of a metric; None if it is missing or no finite number."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _values(name: Metric, lines: Iterable[dict[str, Any]]) -> Iterator[float]:
-    """The known values, one by one: the rules must not read all of a long run at every step."""
+    """Yield the known values lazily: the rules must not read all of a long run at every step."""
     for line in lines:
         value = _number(line.get(name) if isinstance(name, str) else name(line))
         if value is not None:
@@ -122,6 +122,6 @@ def rule(
     figure: int | None = None,
     explains: str = "",
 ) -> Callable[[Finds], AdviceRule]:
-    """Make a function a rule; its name is the code. `explains` is written as words."""
+    """Register a function as a rule; its name is the code. `explains` is a text of rule names."""
     names = frozenset(explains.split())
     return lambda finds: AdviceRule(finds.__name__, severity, reason, remedy, finds, claim, figure, names)

@@ -1,6 +1,6 @@
-"""The rules: causes that make a run fail, then what is seen in its answers, and in its policy and updates.
+"""The rules: causes that make a run fail, then symptoms in its answers, and in its policy and updates.
 
-Causes are settings and data, each told from the others by what only it leaves behind:
+Causes are settings and data; each has signs of its own:
 
     too_cold         D is low from the first step on, and most groups share one outcome at middling accuracy
     too_hot          from the first step on many answers are no programs; cooler evaluations do twice as well
@@ -9,9 +9,9 @@ Causes are settings and data, each told from the others by what only it leaves b
     all_easy         nearly everything is accepted from the first steps on, and held-out accuracy stands still
     rate_too_high    it went well; then accuracy fell within a few steps, and held-out accuracy with it
 
-What the first step shows cannot come from an update: it tells the first five from the last. Thresholds lie between
-runs made to fail and healthy ones; docs/howto/advise.md gives the values on either side. D falls and responses grow in
-healthy runs too: neither alone is a fault.
+Signs at the first step cannot come from an update: they separate the first five causes from the last. Thresholds lie
+between runs that were made to fail and healthy ones; docs/howto/advise.md has the values of both. D falls and responses
+grow in healthy runs too: neither alone is a fault.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from statistics import median
 
 from .history import History, mean, rule, unreadable
 
-STEPS = 5  # to average over: a small step has a few dozen groups
+STEPS = 5  # steps to average over: a small step has a few dozen groups
 NO_SIGNAL = "nearly all groups teach nothing; accuracy is {:.2f}"
-EASY = 0.8  # accuracy from which on problems are easy
+EASY = 0.8  # problems with at least this accuracy are easy
 
 
 @rule(
@@ -38,7 +38,7 @@ EASY = 0.8  # accuracy from which on problems are easy
 def too_cold(history: History) -> str | None:
     begun, now = history.first("diversity", 1), history.last("diversity", STEPS)
     alike, accuracy = history.last("no_signal_share", STEPS), history.last("accuracy", STEPS)
-    if not (now and alike and accuracy) or not 0.1 < mean(accuracy) < EASY:  # else it is the problems' fault
+    if not (now and alike and accuracy) or not 0.1 < mean(accuracy) < EASY:  # else the problems are the cause
         return None
     if max(begun[0], mean(now)) > 0.2 or mean(alike) < 0.6:
         return None
@@ -83,12 +83,12 @@ def limit_too_short(history: History) -> str | None:
     if not now or begun[0] < 0.2 or mean(now) < 0.4:
         return None
     looping = history.last("repeated_share", STEPS)
-    if looping and mean(looping) > 0.5 * mean(now):  # these would fill any limit
+    if looping and mean(looping) > 0.5 * mean(now):  # repeating responses fill any limit
         return None
     limit, tested = history.now("max_response_tokens"), history.setting("train", "eval_max_response_tokens")
     held_out = history.latest("test_truncated_share")
     if held_out is not None and held_out < 0.5 * mean(now) and (not tested or tested == limit):
-        return None  # under the same limit cooler answers end
+        return None  # at a lower temperature responses end within the same limit
     at = f" at {limit:.0f} tokens" if limit else ""
     return f"{mean(now):.0%} of the responses are cut off{at}, {begun[0]:.0%} at the first step already"
 
@@ -178,12 +178,12 @@ CAUSES = (too_cold, too_hot, limit_too_short, weak_judge, all_easy, rate_too_hig
 )
 def no_reward(history: History) -> str | None:
     rewards, accuracies = history.last("reward", 5, least=3), history.last("accuracy", 5, least=1)
-    none = rewards and max([*rewards, *accuracies]) <= 0  # rewards alone may be negative, where length is punished
+    none = rewards and max([*rewards, *accuracies]) <= 0  # rewards alone may be negative, if length is punished
     return f"no program earned a reward in {len(rewards)} steps" if none else None
 
 
 def earned_nothing(history: History) -> bool:
-    """Whether rewards are known, and none of them, nor an accuracy, is above 0."""
+    """Whether rewards are known, and no reward and no accuracy is above 0."""
     rewards = history.all("reward")
     return bool(rewards) and max([*rewards, *history.all("accuracy")]) <= 0
 
@@ -207,12 +207,12 @@ def all_truncated(history: History) -> str | None:
 )
 def no_code(history: History) -> str | None:
     shares, truncated = history.last("no_code_share", 3), history.now("truncated_share") or 0.0
-    most = shares and min(shares) > max(0.5, truncated)  # what is cut off has none either, by the limit's fault
+    most = shares and min(shares) > max(0.5, truncated)  # truncated ones hold none because of the limit
     return f"{shares[-1]:.0%} of the responses hold no program" if most else None
 
 
 def accuracy_without_signal(history: History) -> float | None:
-    """The mean accuracy of the last steps, if in nearly every group all rewards were equal."""
+    """Return the mean accuracy of the last steps, if in nearly every group all rewards were equal."""
     shares, accuracies = history.last("no_signal_share", 3), history.last("accuracy", 3)
     return mean(accuracies) if accuracies and shares and min(shares) >= 0.95 else None
 

@@ -18,9 +18,9 @@ EPSILON = 1e-6
 
 
 def group_advantages(rewards: Tensor, group: int, *, std: bool = True, valid: Tensor | None = None) -> Tensor:
-    """(n,) advantages of (n,) rewards, of which each `group` in a row belong to one problem.
+    """Return the advantages (n,) of the rewards (n,); each `group` consecutive rewards belong to one problem.
 
-    `valid` (n,) is False where the reward is not known; what stands in `rewards` there is not looked at.
+    `valid` (n,) is False where there is no reward; the value in `rewards` is then ignored.
     """
     known = _known(rewards, group, valid)  # (groups, group)
     values = rewards.reshape(-1, group).masked_fill(~known, 0)  # (groups, group)
@@ -30,12 +30,12 @@ def group_advantages(rewards: Tensor, group: int, *, std: bool = True, valid: Te
     if std:
         variance = advantages.square().sum(1, keepdim=True) / (count - 1).clamp(min=1)
         advantages = advantages / (variance.sqrt() + EPSILON)
-    # Equal rewards need not equal their rounded mean, and what is left would be divided by 1e-6.
+    # Equal rewards may differ from their rounded mean, and that difference would be divided by 1e-6.
     return advantages.masked_fill(~has_signal(rewards, group, valid)[:, None], 0).reshape(-1)
 
 
 def has_signal(rewards: Tensor, group: int, valid: Tensor | None = None) -> Tensor:
-    """(groups,) True where the known rewards are not all equal: the groups that dynamic sampling keeps."""
+    """Tell which groups (groups,) have signal, that is, different rewards: those that dynamic sampling keeps."""
     known = _known(rewards, group, valid)  # (groups, group)
     values = rewards.reshape(-1, group)
     highest = values.masked_fill(~known, -torch.inf).amax(1)
@@ -44,7 +44,7 @@ def has_signal(rewards: Tensor, group: int, valid: Tensor | None = None) -> Tens
 
 
 def _known(rewards: Tensor, group: int, valid: Tensor | None) -> Tensor:
-    """(groups, group) True where a reward is known; ValueError for what cannot be grouped."""
+    """Return (groups, group) True where a reward is known. Raise ValueError for rewards that cannot be grouped."""
     if rewards.dim() != 1 or not rewards.is_floating_point():
         raise ValueError(
             f"rewards are {rewards.dtype} of shape {tuple(rewards.shape)}; they must be floats in one dimension: "
@@ -72,7 +72,7 @@ def _known(rewards: Tensor, group: int, valid: Tensor | None) -> Tensor:
 
 
 def overlong_penalty(lengths: Tensor, limit: int, buffer: int) -> Tensor:
-    """(n,) 0 up to limit - buffer tokens, from there in a straight line down to -1 at the limit, -1 beyond."""
+    """Return DAPO's soft overlong punishment (n,): 0 up to limit - buffer tokens, then linear to -1 at the limit."""
     if not 1 <= buffer <= limit:
         raise ValueError(
             f"the buffer is {buffer} tokens and the limit {limit}; the buffer is the last part of the limit: "

@@ -3,10 +3,10 @@
 The similarity of two responses is the multiset Jaccard index of their token 4-grams: shared / all, each gram counted as
 often as it occurs. Where we differ from the paper:
 
-1. The paper does not give its formula. Its D is 0.3 at temperature 0, ours is 0, so its values cannot be borrowed.
-2. A response of fewer than 4 tokens is one gram, its whole self: two equal short answers are alike.
+1. The paper does not give its formula. Its D is 0.3 at temperature 0, ours is 0, so its values cannot be used here.
+2. A response of fewer than 4 tokens is one gram: two equal short responses are alike.
 
-Grams are compared by a hash of some 60 bits: two different ones among the 64K of a group meet once in 10^9 groups.
+Grams are compared by a hash of some 60 bits: two different ones among the 64K of a group collide once in 10^9 groups.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .mixing import Words, fold
 
 
 def diversity(responses: Sequence[Sequence[int]], group: int, n: int = 4) -> float:
-    """The mean D of the groups, of which each holds `group` responses in a row; NaN where no group has a pair."""
+    """Return the mean D of groups of `group` consecutive responses; NaN if no group has two responses."""
     if group < 1 or len(responses) % group:
         raise ValueError(
             f"{len(responses)} responses cannot be divided into groups of {group}; pass every response of each "
@@ -33,7 +33,7 @@ def diversity(responses: Sequence[Sequence[int]], group: int, n: int = 4) -> flo
 
 
 def group_diversity(responses: Sequence[Sequence[int]], n: int = 4) -> float:
-    """D of one group of responses, each a sequence of token ids; NaN for fewer than two."""
+    """Return D of one group of responses, each a sequence of token ids; NaN for fewer than two."""
     if n < 1:
         raise ValueError(f"n is {n}; a gram has at least 1 token: the usual n is 4")
     if len(responses) < 2:
@@ -47,7 +47,7 @@ def group_diversity(responses: Sequence[Sequence[int]], n: int = 4) -> float:
 
 
 def _grams(response: Sequence[int], n: int) -> Words:
-    """A hash of each n tokens in a row; there is always at least one."""
+    """Hash each n consecutive tokens; a shorter response is one gram."""
     tokens = np.asarray(response, np.int64)
     n = min(n, len(tokens))
     count = len(tokens) - n + 1
@@ -55,10 +55,10 @@ def _grams(response: Sequence[int], n: int) -> Words:
 
 
 def _shared_counts(grams: list[Words]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """(responses, grams) how often each gram occurs, of those that two or more share; (responses,) all grams.
+    """Count grams: (responses, grams) occurrences of grams that two or more responses share; (responses,) all grams.
 
-    The response's number takes the place of the hash's highest bits, at the low end, so that one sort of plain numbers
-    brings equal grams together and counts them by response.
+    The hash is shifted up by some bits, and the response's number put into the low bits. One sort of plain numbers then
+    brings equal grams together, ordered by response.
     """
     sizes = np.array([len(part) for part in grams])  # (responses,)
     bits = np.uint64((len(grams) - 1).bit_length())
@@ -77,5 +77,5 @@ def _shared_counts(grams: list[Words]) -> tuple[NDArray[np.int32], NDArray[np.in
 
 
 def _changes(values: Words) -> NDArray[np.bool_]:
-    """True where a value differs from the one before it, and at the first."""
+    """Return True at the first value and where a value differs from the one before."""
     return np.concatenate(([True], values[1:] != values[:-1]))

@@ -1,19 +1,18 @@
-"""The policy loss: log-probabilities of the sampled tokens, the clipped ratio of PPO per token, without a critic, and
-three ways to add tokens up.
+"""The policy loss: log-probabilities of the sampled tokens, PPO's clipped ratio per token, and three reductions.
 
 Where we differ from the paper, whose equation 1 shows one ratio per response:
 
 1. Ratio and clip are per token, as in GRPO, DAPO and both engines.
-2. The sum is divided by totals of the whole optimizer update, which the caller passes: the losses of micro-batches and
-   ranks simply add up, however the batch is split. An engine that averages over them multiplies by their number first.
-3. A log-ratio is held within +-20: e^20 is beyond any clip, and e^89 would be infinite in float32 and its gradient NaN.
-4. The KL term, where it is asked for, leads back to a fixed reference policy, as in GRPO; equation 1 writes old policy.
-5. The dual clip (Ye et al., 2020) can be set: verl has it on, TRL off; here it is off unless asked for.
+2. The sum is divided by totals of the whole optimizer update, which the caller passes. So the losses of micro-batches
+   and ranks add up, however the batch is split. An engine that averages over them multiplies by their number first.
+3. A log-ratio is limited to +-20: e^20 is beyond any clip, and e^89 would be infinite in float32 and its gradient NaN.
+4. The KL term, if used, is relative to a fixed reference policy, as in GRPO; equation 1 has the old policy.
+5. The dual clip (Ye et al., 2020) is off by default; verl has it on, TRL off.
 
-The paper's ratio is taken at temperature T(D) in both policies, so the logits are divided by it here. All arithmetic is
-float32 (float64 for float64 logits), yet no float32 copy of the logits ever exists: with 8K tokens and 150k words it
-would take 5 GB a response, twice over in the backward pass. Rows are worked through in chunks, and the backward pass
-makes the softmax again from the logits instead of keeping it.
+The paper's ratio is at temperature T(D) in both policies, so the logits are divided by it here. All arithmetic is
+float32 (float64 for float64 logits), but no float32 copy of all logits is made: with 8K tokens and a vocabulary of 150k
+it would take 5 GB a response, and twice that in the backward pass. Rows are processed in chunks, and the backward pass
+computes the softmax again from the logits instead of keeping it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ CHUNK = 512  # tokens; at 150k words a chunk takes 0.3 GB in float32
 
 
 def token_logprobs(logits: Tensor, ids: Tensor, temperature: float) -> Tensor:
-    """(n, t) log-probability of each of `ids` (n, t) under softmax(`logits` (n, t, words) / temperature)."""
+    """Return the log-probability (n, t) of each of `ids` (n, t) under softmax(`logits` (n, t, words) / temperature)."""
     _check_logits(logits, temperature)
     if ids.shape != logits.shape[:2]:
         raise ValueError(
@@ -42,7 +41,7 @@ def token_logprobs(logits: Tensor, ids: Tensor, temperature: float) -> Tensor:
 
 @torch.no_grad()
 def token_entropy(logits: Tensor, temperature: float) -> Tensor:
-    """(n, t) entropy in nats of softmax(`logits` (n, t, words) / temperature). A figure to log: it has no gradient."""
+    """Return the entropy (n, t) in nats of softmax(`logits` (n, t, words) / temperature), without a gradient."""
     _check_logits(logits, temperature)
     entropy = torch.empty(logits.shape[:2], dtype=_wide(logits), device=logits.device)  # (n, t)
     for part in _parts(logits):
@@ -51,7 +50,7 @@ def token_entropy(logits: Tensor, temperature: float) -> Tensor:
 
 
 class _TokenLogprobs(torch.autograd.Function):
-    """z[id] - logsumexp(z) with z = logits / temperature; its derivative in z is one-hot(id) - softmax(z)."""
+    """Log-probability of ids: z[id] - logsumexp(z), z = logits / temperature. Derivative: one-hot(id) - softmax(z)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, ids: Tensor, temperature: float) -> Tensor:
@@ -76,7 +75,7 @@ class _TokenLogprobs(torch.autograd.Function):
 
 
 def _parts(logits: Tensor) -> Iterator[tuple[int, slice]]:
-    """Views of at most CHUNK positions of one row: unlike a flattened copy they cost nothing for logits[:, :-1]."""
+    """Yield views of at most CHUNK positions of one row. For logits[:, :-1] flattening would make a copy."""
     for row in range(logits.shape[0]):
         for start in range(0, logits.shape[1], CHUNK):
             yield row, slice(start, start + CHUNK)
@@ -103,7 +102,7 @@ LOG_RATIO_BOUND = 20.0
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised. GRPO: kl = 0.001 and eps_high = eps = 0.2; clip-higher: kl = 0 and eps_high = 0.28."""
+    """Settings of the loss. GRPO: kl = 0.001 and eps_high = eps = 0.2; clip-higher: kl = 0 and eps_high = 0.28."""
 
     eps: float = 0.2  # the ratio is clipped to [1 - eps, 1 + eps_high]
     eps_high: float = 0.28
@@ -125,7 +124,7 @@ class Objective:
 
 
 class Loss(NamedTuple):
-    """The loss to differentiate, and sums over the tokens for the metrics: divide them by `tokens`. All scalars."""
+    """The loss to differentiate, and sums over tokens for metrics (divide them by `tokens`). All are scalars."""
 
     loss: Tensor
     tokens: Tensor  # response tokens in this micro-batch
@@ -140,18 +139,18 @@ def policy_loss(
     logprobs: Tensor,  # (n, t) of the policy, differentiable
     old_logprobs: Tensor,  # (n, t) of the policy that sampled
     advantages: Tensor,  # (n,)
-    mask: Tensor,  # (n, t) 1 at response tokens; whatever stands at the others has no effect
+    mask: Tensor,  # (n, t) 1 at response tokens; values at other positions have no effect
     objective: Objective,
     *,
     ref_logprobs: Tensor | None = None,  # (n, t) of the reference policy
-    weights: Tensor | None = None,  # (n, t) importance of each token, where another engine sampled; None: all 1
+    weights: Tensor | None = None,  # (n, t) importance weight of each token, if another engine sampled; None: all 1
     tokens: int,  # response tokens, sequences: totals of the whole optimizer update,
     sequences: int,  # over all its micro-batches and ranks
     limit: int,  # the response limit, which dr_grpo divides by
 ) -> Loss:
-    """This micro-batch's part of the update's loss: -min(r A, clip(r) A) + kl * k3 per token, reduced.
+    """Return this micro-batch's part of the update's loss: -min(r A, clip(r) A) + kl * k3 per token, reduced.
 
-    A row whose advantage the truncation mask has zeroed still counts in `tokens` and `sequences`.
+    A row whose advantage the truncation mask set to 0 still counts in `tokens` and `sequences`.
     """
     _check(logprobs, old_logprobs, advantages, mask, objective, ref_logprobs)
     response = mask.bool()  # (n, t)
@@ -173,7 +172,7 @@ def policy_loss(
 
     per_row = (per_token * response).sum(1)  # (n,)
     loss = _reduced(per_row, response, objective.reduction, tokens, sequences, limit)
-    with torch.no_grad():  # outside of the response the ratio is 1, which no clip touches, and k3 is 0
+    with torch.no_grad():  # outside the response the ratio is 1, which is never clipped, and k3 is 0
         return Loss(
             loss=loss,
             tokens=response.sum(),
@@ -186,7 +185,7 @@ def policy_loss(
 
 
 def _reduced(per_row: Tensor, response: Tensor, how: Reduction, tokens: int, sequences: int, limit: int) -> Tensor:
-    # max(..., 1): an update in which nobody said anything has a loss of 0, not 0 / 0
+    # max(..., 1): an update without any response token has a loss of 0, not 0 / 0
     if how == "token_mean":
         return per_row.sum() / max(tokens, 1)
     if how == "sequence_mean":
@@ -195,7 +194,7 @@ def _reduced(per_row: Tensor, response: Tensor, how: Reduction, tokens: int, seq
 
 
 def _log_ratio(above: Tensor, below: Tensor, response: Tensor) -> Tensor:
-    """(n, t) log(above / below), bounded; 0 outside of the response, where padding may hold anything, even NaN."""
+    """Return log(above / below) (n, t), limited; 0 outside the response, where padding may hold any value, even NaN."""
     return (above - below).masked_fill(~response, 0).clamp(-LOG_RATIO_BOUND, LOG_RATIO_BOUND)
 
 

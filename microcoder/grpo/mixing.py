@@ -1,4 +1,4 @@
-"""A hash of integers that is the same on every machine: each one is folded in with the mixer of splitmix64."""
+"""A hash of integers that is the same on every machine, made with the mixer of splitmix64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Words = NDArray[np.uint64]
 
 
 def fold(*parts: int | NDArray[Any]) -> Words:
-    """64 well-mixed bits of a sequence of integers; arrays among them are broadcast, as in arithmetic."""
+    """Hash a sequence of integers to 64 bits; arrays among them are broadcast, as in arithmetic."""
     state = np.zeros(1, np.uint64)
     for part in parts:
         words = np.array([part % 2**64], np.uint64) if isinstance(part, int) else part.astype(np.uint64)
@@ -20,8 +20,8 @@ def fold(*parts: int | NDArray[Any]) -> Words:
 
 
 def _mix(words: Words) -> Words:
-    """A change of any bit changes about half of the bits. One-to-one; wraps around at 64 bits."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)  # the only copy; the rest works in place
+    """Mix the bits: a change of any bit changes about half of them. One-to-one; wraps around at 64 bits."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)  # the only copy; the rest is in place
     words ^= words >> np.uint64(30)
     words *= np.uint64(0xBF58476D1CE4E5B9)
     words ^= words >> np.uint64(27)

@@ -1,6 +1,6 @@
-"""Stages: temperature and response limit are frozen within one, and change from one to the next.
+"""Stages of a run: temperature and response limit are fixed within a stage, and change from one to the next.
 
-The paper found staged changes helpful and continuous ramps harmful. A ramp cannot be written down here.
+The paper found staged changes helpful and continuous ramps harmful, so ramps are not supported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SETTINGS = ("temperature", "max_response_tokens")
 
 @dataclass(frozen=True)
 class Stage:
-    """What holds from `first_step` on. Steps count from 1; a step is one rollout batch."""
+    """Temperature and response limit from `first_step` on. Steps count from 1; a step is one rollout batch."""
 
     first_step: int
     temperature: float
@@ -34,7 +34,7 @@ class Stage:
 
 
 def plan(temperature: float, max_response_tokens: int, stages: Sequence[Mapping[str, Any]] = ()) -> tuple[Stage, ...]:
-    """The base settings from step 1, then each entry from its `at_step` on; what it does not name carries over."""
+    """Return the stages: the base settings from step 1, then each entry from its `at_step` on. Others carry over."""
     planned = [Stage(1, temperature, max_response_tokens)]
     for number, entry in enumerate(stages, 1):
         planned.append(_next(planned[-1], entry, f"stage {number}"))
@@ -42,14 +42,14 @@ def plan(temperature: float, max_response_tokens: int, stages: Sequence[Mapping[
 
 
 def stage_at(stages: Sequence[Stage], step: int) -> Stage:
-    """The stage that a step belongs to."""
+    """Return the stage of a step."""
     if step < stages[0].first_step:
         raise ValueError(f"there is no step {step}; the first one is {stages[0].first_step}")
     return next(stage for stage in reversed(stages) if stage.first_step <= step)
 
 
 def segments(stages: Sequence[Stage], steps: int) -> list[tuple[Stage, int, int]]:
-    """(stage, its first step, its last step) for a run of `steps` steps; stages that it does not reach are left out."""
+    """Return (stage, first step, last step) of each stage that a run of `steps` steps reaches."""
     lasts = [stage.first_step - 1 for stage in stages[1:]] + [steps]
     return [(s, s.first_step, min(last, steps)) for s, last in zip(stages, lasts, strict=True) if s.first_step <= steps]
 

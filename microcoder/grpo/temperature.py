@@ -1,24 +1,24 @@
-"""T(D): the training temperature, chosen by diversity; the plateau of D; the watch over D during training.
+"""T(D): choose the training temperature by diversity D; estimate the plateau of D; watch D during training.
 
 Where we differ from the paper, which gives no rule:
 
 1. D* is the plateau that D settles on for this model and data, measured in a pilot run.
 2. The temperature is the lowest one whose initial D lies above D* and whose pilot, if it had one, does not settle
    below it: the paper's failures are runs that begin below the value that others converge to.
-3. A temperature at which less than half as many programs are right as at the best one is no choice: a small model
-   writes nonsense there, which is diverse, and earns no rewards to learn from.
-4. If there is none, the one of those left that comes nearest to D* from below, which is the most diverse; where
-   nothing was solved at any temperature, the lowest. The reason says so.
+3. A temperature whose accuracy is less than half of the best one is never chosen: a small model writes nonsense there,
+   which is diverse but earns no rewards to learn from.
+4. If no temperature fits, the most diverse of those left is chosen, which is nearest to D* from below. If nothing was
+   solved at any temperature, the lowest is chosen. The reason says so.
 
 The plateau is extrapolated. D falls in healthy runs too, fast at first and then slower, so D(t) = P + fall * exp(-t /
 tau) is fitted and P is the plateau. tau is tried on a grid, P and fall follow by linear least squares. The longest tau
-is the length of the series: what is still to come can then be no more than 0.6 of the fall that was fitted, however
-straight the line. The mean of the last third stands in for P where there is no fall to extrapolate: a series of fewer
-than 6 values, one that rises, and one in which the fit explains less than half of the variance (adjusted R2).
+is the length of the series, so the extrapolated part is at most 0.6 of the fall that was fitted, even for a straight
+line. The mean of the last third is used instead of P if there is no fall to extrapolate: for a series of fewer than 6
+values, one that rises, and one in which the fit explains less than half of the variance (adjusted R2).
 
-The watch asks for a stage at a higher temperature when D is going to settle below D*. A fall of D alone triggers
-nothing. The plateau is that of a window of steps at one temperature, and at most one stage is asked for per cool-down.
-The state is a value: written to JSON and read back, the watch goes on exactly.
+The watch requests a stage at a higher temperature when D is going to settle below D*. A fall of D alone triggers
+nothing. The plateau is that of a window of steps at one temperature, and at most one stage is requested per cool-down.
+The state is a plain value, so that a watch can be saved as JSON and resumed exactly.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 
 FEWEST = 6
 EXPLAINED = 0.5
-# Where D scatters by 0.01 from step to step, 20 steps tell the plateau to within 0.005 (flat) or 0.02 (still falling).
+# If D scatters by 0.01 from step to step, 20 steps give the plateau within 0.005 (flat) or 0.02 (still falling).
 TOLERANCE = 0.02
 
 
 def plateau(series: Sequence[float]) -> float:
-    """The value in [0, 1] that the series settles on. NaN (a step without a D) is passed over."""
+    """Estimate the value in [0, 1] that a series of D settles on. NaN (a step without D) is skipped."""
     values = np.asarray(series, float)
     values = values[np.isfinite(values)]  # (n,)
     if not len(values):
@@ -50,15 +50,15 @@ def plateau(series: Sequence[float]) -> float:
 
 
 def steady(series: Sequence[float], target: float) -> bool:
-    """Whether the series settles on the target D* or above, give or take TOLERANCE.
+    """Whether the series settles at the target D* or above, within TOLERANCE.
 
-    It may have fallen far: from a high temperature D has far to fall. What fails is a D that settles below D*.
+    A large fall is allowed: at a high temperature D begins high. Only a D that settles below D* fails.
     """
     return plateau(series) >= target - TOLERANCE
 
 
 def _decay(values: NDArray[np.float64]) -> float | None:
-    """P of the exponential decay that fits best, or None where there is no decay to be seen."""
+    """Fit an exponential decay and return its plateau P, or None if there is no clear decay."""
     n = len(values)
     taus = np.geomspace(1, n - 1, 48)
     basis = np.exp(-np.arange(n) / taus[:, None])  # (taus, n)
@@ -75,7 +75,7 @@ def _decay(values: NDArray[np.float64]) -> float | None:
 
 @dataclass(frozen=True)
 class TemperatureProbe:
-    """What was measured at one temperature before training."""
+    """Measurements at one temperature before training."""
 
     temperature: float
     diversity: float
@@ -97,7 +97,7 @@ VIABLE = 0.5  # of the best accuracy
 
 
 def viable(probes: Sequence[TemperatureProbe]) -> list[TemperatureProbe]:
-    """Those accurate enough to learn at, by temperature; all, where nothing was solved at any."""
+    """Return the probes with enough accuracy to learn from, by temperature; all probes if nothing was solved at any."""
     best = max((probe.accuracy for probe in probes), default=0.0)
     return sorted((p for p in probes if p.accuracy >= VIABLE * best), key=lambda p: p.temperature)
 
@@ -109,7 +109,7 @@ class Choice(NamedTuple):
 
 
 def choose_temperature(probes: Sequence[TemperatureProbe], target: float) -> Choice:
-    """The lowest viable temperature that keeps D above the target D*; failing that, the most diverse viable one."""
+    """Choose the lowest viable temperature that keeps D above the target D*; else the most diverse viable one."""
     if not probes:
         raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
     refused = []
@@ -139,7 +139,7 @@ def choose_temperature(probes: Sequence[TemperatureProbe], target: float) -> Cho
 
 @dataclass(frozen=True)
 class WatchState:
-    """What the watch remembers. `WatchState(**json.loads(json.dumps(asdict(state))))` is the same state again."""
+    """State of the watch. `WatchState(**json.loads(json.dumps(asdict(state))))` restores it."""
 
     temperature: float = 0.0  # of the values below; 0 before the first step
     series: tuple[float, ...] = ()  # D of the last steps at this temperature, at most a window of them
@@ -150,7 +150,7 @@ class WatchState:
 
 
 class StageRequest(NamedTuple):
-    """A stage that is asked for: `temperature` from the step after `step` on."""
+    """A requested stage: `temperature` from the step after `step` on."""
 
     step: int
     temperature: float
@@ -162,10 +162,10 @@ class StageRequest(NamedTuple):
 @dataclass(frozen=True)
 class PlateauWatch:
     target: float  # D*
-    window: int  # steps that the plateau is extrapolated from; 30 are hardly ever misled by noise, 12 now and then
-    cooldown: int  # steps from one decision to the next, at least
+    window: int  # steps that the plateau is extrapolated from; noise misleads 12 sometimes, 30 hardly ever
+    cooldown: int  # least number of steps between two decisions
     increment: float  # of the temperature
-    highest: float  # temperature that may be asked for
+    highest: float  # highest temperature that may be requested
 
     def __post_init__(self) -> None:
         if self.window < FEWEST:
@@ -176,8 +176,8 @@ class PlateauWatch:
     def update(
         self, state: WatchState, step: int, diversity: float, temperature: float
     ) -> tuple[WatchState, StageRequest | None]:
-        """The state after one more step at `temperature`, and the stage it asks for, if any."""
-        if temperature != state.temperature:  # D jumps with the temperature: what was seen before says nothing now
+        """Return the state after one more step at `temperature`, and the stage that it requests, if any."""
+        if temperature != state.temperature:  # D jumps with the temperature, so earlier values do not count
             state = replace(state, temperature=temperature, series=())
         if math.isfinite(diversity):
             state = replace(state, series=(*state.series, diversity)[-self.window :])

@@ -1,13 +1,13 @@
-"""The truncation mask: which responses that were cut off at the length limit lose their advantage; and repeat(o, m).
+"""The truncation mask: set the advantage of some truncated responses to 0; and repeat(o, m), the test for repetition.
 
 Equation 2 of the paper: zero when |o| = L_max and incorrect(o) and not repeat(o, m) and U(0, 1) < rho. Where we differ:
 
-1. Cut off means stopped at the limit without an end token: a response that ends by itself on its last token is whole.
+1. Truncated means stopped at the limit without an end token. A response whose last token is an end token is complete.
 2. The text says "correct" where the equation says "incorrect", so the outcome is a setting: `mask_outcome`.
 3. U(0, 1) is a hash of (seed, step, row): a resumed, resized or redistributed run draws the same.
-4. repeat(o, m) of the paper looks for one repetition of exactly m = 128 tokens: `literal`. A loop whose length does not
-   divide 128 escapes it; `periodic` finds any loop of up to m tokens, in the same 2m tokens.
-5. The paper's limits are 4K to 8K. For smaller ones m shrinks with the limit, else no response could repeat.
+4. repeat(o, m) of the paper finds one repetition of exactly m = 128 tokens: `literal`. It misses a loop whose length
+   does not divide 128. `periodic` finds any loop of up to m tokens, in the same 2m tokens.
+5. The paper's limits are 4K to 8K. For smaller limits m shrinks with the limit; otherwise no response could repeat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Flags = Tensor | Sequence[bool]
 
 
 def draws(seed: int, step: int, rows: Sequence[int]) -> NDArray[np.float64]:
-    """(n,) uniform draws in [0, 1), each of them a function of (seed, step, row) alone."""
+    """Return uniform draws (n,) in [0, 1); each depends only on (seed, step, row)."""
     bits = fold(seed, step, np.asarray(rows, np.int64))  # (n,)
     return np.ldexp((bits >> np.uint64(11)).astype(np.float64), -53)  # the 53 bits that a float64 holds
 
@@ -45,7 +45,7 @@ def truncation_mask(
     step: int,
     rows: Sequence[int],  # (n,) each response's number in the whole batch of the step
 ) -> Tensor:
-    """(n,) True where the advantage is to be zeroed. The tokens stay in the loss's denominator all the same."""
+    """Return (n,) True where the advantage becomes 0. The tokens still count in the loss's denominator."""
     _check(mask, rho, mask_outcome, [len(truncated), len(outcomes), len(repeated), len(rows)])
     cut = torch.as_tensor(truncated, dtype=torch.bool)  # (n,)
     if mask == "none":
@@ -60,7 +60,7 @@ def truncation_mask(
 
 def _concerns(mask_outcome: MaskOutcome, outcome: str) -> bool:
     if mask_outcome == "incorrect":
-        return outcome not in ("accepted", "internal_error")  # a judge fault says nothing of the answer
+        return outcome not in ("accepted", "internal_error")  # a judge fault says nothing about the answer
     if mask_outcome == "non_incorrect":
         return outcome in ("accepted", "no_code")
     return mask_outcome == "any" or outcome == "accepted"
@@ -83,7 +83,7 @@ Repetition = Literal["literal", "periodic"]
 
 
 def repeat_tokens(limit: int) -> int:
-    """m for a response limit: 128 from 4096 tokens on, else a 32nd of the limit, but at least 8."""
+    """Return m for a response limit: 128 from 4096 tokens on, else a 32nd of the limit, but at least 8."""
     return 128 if limit >= 4096 else max(8, limit // 32)
 
 
@@ -98,6 +98,6 @@ def ends_in_repetition(tokens: Sequence[int], m: int, kind: Repetition = "litera
     tail = np.asarray(tokens[-2 * m :])  # (2m,)
     if kind == "literal":
         return bool((tail[m:] == tail[:m]).all())
-    # A loop of p tokens has its last token p before the end too: few periods are left to look at.
+    # With period p the last token also stands p positions earlier: few periods are left to try.
     periods = np.flatnonzero(tail[-2 : -m - 2 : -1] == tail[-1]) + 1
     return any((tail[p:] == tail[:-p]).all() for p in periods)

@@ -1,9 +1,9 @@
-"""Names -> weights: `nano` and `smollm2-135m`, a folder, a run directory, a PEFT adapter, a hub id.
+"""Find a model's weights by name: `nano`, `smollm2-135m`, a folder, a run directory, a PEFT adapter, a hub id.
 
     source = resolve("smollm2-135m", progress=print)
     AutoModelForCausalLM.from_pretrained(source.path)
 
-Importing this loads neither torch nor transformers; a download happens in `resolve` only.
+Importing this loads neither torch nor transformers; only `resolve` downloads.
 """
 
 from .names import NANO, hub_fault, is_cached, known, resolve

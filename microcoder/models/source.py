@@ -1,4 +1,4 @@
-"""Where the weights of a model are: a folder, its newest complete checkpoint, an adapter; and the package's cache."""
+"""Location of a model's weights: a folder, its newest complete checkpoint, an adapter; and the package's cache."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Progress = Callable[[str], None]  # takes a line to show
 
 
 class ModelError(ValueError):
-    """A model that cannot be had; the message says why and what to type instead."""
+    """A model that cannot be found or loaded; the message says why and what to type instead."""
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where the weights of a model are."""
+    """The location of a model's weights."""
 
-    name: str  # as it was asked for
+    name: str  # as given
     path: str  # a folder, or a hub id: what transformers' from_pretrained takes
-    adapter: str | None = None  # the folder of a PEFT adapter to put on it
-    note: str = ""  # what is worth knowing of these weights, for a log
+    adapter: str | None = None  # the folder of a PEFT adapter for it
+    note: str = ""  # a remark on these weights, for a log
 
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model that has a name of its own here."""
+    """A model with a name of its own, such as nano."""
 
     name: str
-    parameters: int  # 0: not known, as the weights are not there
+    parameters: int  # 0: not known, since the weights are not on this machine
     size_mb: int  # of the weights on disk
     description: str
-    where: str  # the folder of the weights, or where they will come from
+    where: str  # the folder of the weights, or the place they will be downloaded from
 
 
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
@@ -46,7 +46,7 @@ BINS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def find(folder: Path) -> tuple[Path, str]:
-    """(the folder with the weights, a note): the folder itself, or its newest checkpoint that is complete."""
+    """Return (folder with the weights, note): the folder itself, or its newest complete checkpoint."""
     if holds_model(folder) or is_adapter(folder):
         return folder, ""
     numbered = [
@@ -72,14 +72,14 @@ def find(folder: Path) -> tuple[Path, str]:
 
 
 def holds_model(folder: Path) -> bool:
-    """Whether the folder has a config and all the weights, to their last byte."""
+    """Whether the folder has a config and all the weights, none of them cut off."""
     if not (folder / "config.json").is_file():
         return False
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         try:
             shards = set(json.loads(index.read_bytes())["weight_map"].values())
-        except (ValueError, KeyError, TypeError, AttributeError):  # itself cut off
+        except (ValueError, KeyError, TypeError, AttributeError):  # the index itself is cut off
             return False
         return all(header(folder / shard) is not None for shard in shards)
     return header(folder / "model.safetensors") is not None or any((folder / name).is_file() for name in BINS)
@@ -92,7 +92,7 @@ def is_adapter(folder: Path) -> bool:
 
 
 def base_of(adapter: Path) -> str:
-    """The model that the adapter was trained on: a folder or a hub id."""
+    """Return the base model of an adapter: a folder or a hub id."""
     try:
         base = json.loads((adapter / "adapter_config.json").read_bytes())["base_model_name_or_path"]
     except (ValueError, KeyError, TypeError):
@@ -103,15 +103,15 @@ def base_of(adapter: Path) -> str:
 
 
 def parameters(folder: Path) -> int:
-    """How many numbers the folder's model.safetensors holds; 0 where there is none."""
+    """Return the number of parameters in the folder's model.safetensors; 0 if there is none."""
     tensors = header(folder / "model.safetensors") or {}
     return sum(math.prod(tensor["shape"]) for tensor in tensors.values())
 
 
 def header(path: Path) -> dict[str, Any] | None:
-    """The tensors that a safetensors file names (8 bytes: the length of the JSON that follows, then the values).
+    """Read the header of a safetensors file: its tensors (8 bytes with the length of the JSON, the JSON, the values).
 
-    None where there is no such file or its end is missing, as when the process that wrote it was killed.
+    Return None if there is no such file or its end is missing, for example after a kill of the writer.
     """
     try:
         size = path.stat().st_size
@@ -128,14 +128,14 @@ def header(path: Path) -> dict[str, Any] | None:
 
 
 def cache() -> Path:
-    """`MICROCODER_CACHE`, or ~/.cache/microcoder."""
+    """Return the cache folder: `MICROCODER_CACHE`, or ~/.cache/microcoder."""
     return Path(os.environ.get("MICROCODER_CACHE") or "~/.cache/microcoder").expanduser().resolve()
 
 
 def make_once(folder: Path, make: Callable[[Path], None], progress: Progress) -> None:
-    """Let `make` fill an empty folder beside `folder`, then rename it; whatever stops it, nothing is left behind.
+    """Make a folder atomically: `make` fills an empty folder beside it, which is then renamed or removed.
 
-    Of several processes (or threads) that want the folder one makes it and the others wait for that.
+    If several processes (or threads) need the folder, one makes it and the others wait.
     """
     part = folder.with_name(folder.name + ".part")
     try:
@@ -143,7 +143,7 @@ def make_once(folder: Path, make: Callable[[Path], None], progress: Progress) ->
         with _alone(folder.with_name(folder.name + ".lock"), f"another process is making {folder}; waiting", progress):
             if folder.exists():
                 return
-            shutil.rmtree(part, ignore_errors=True)  # of a process that was killed: it cannot be alive, we are alone
+            shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed: we hold the lock
             part.mkdir()
             try:
                 make(part)

@@ -1,7 +1,6 @@
-"""A model's source -> the model, its tokenizer, and what ends its responses. Imports torch and transformers.
+"""Load a model, its tokenizer and its end tokens from a ModelSource. Imports torch and transformers.
 
-Everything that is loaded with transformers is loaded here, so this is where its progress bars and reminders are
-silenced.
+All loading with transformers is done here, so its progress bars and reminders are silenced here.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from transformers import logging as transformers_logging
 from .source import ModelSource
 
 
-@cache  # once for each process: whoever turns messages on again afterwards keeps them
+@cache  # once for each process: a user may turn messages on again afterwards
 def quiet() -> None:
     """Silence the progress bars and reminders of transformers, tokenizers and TRL."""
-    torch.backends.cuda.enable_cudnn_sdp(False)  # its attention is planned anew for each shape: 0.1 s for every batch
+    torch.backends.cuda.enable_cudnn_sdp(False)  # cuDNN plans its attention again for each shape: 0.1 s a batch
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     transformers_logging.set_verbosity_error()
@@ -30,7 +29,7 @@ def quiet() -> None:
 
 
 def load(source: ModelSource, dtype: torch.dtype, **options: Any) -> Any:
-    """Load the weights, with the adapter merged where the source has one; the options are transformers'."""
+    """Load the weights, and merge the adapter if the source has one; the options are those of transformers."""
     quiet()
     model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **options)
     if source.adapter:
@@ -49,7 +48,7 @@ def load_shape(source: ModelSource) -> Any:
 
 
 def load_tokenizer(source: ModelSource) -> Any:
-    """Load the tokenizer; it pads on the left, with the end token where it has no other."""
+    """Load the tokenizer; it pads on the left, with the end token if it has no pad token."""
     quiet()
     tokenizer = AutoTokenizer.from_pretrained(source.path, padding_side="left")
     if tokenizer.pad_token is None:
@@ -58,7 +57,7 @@ def load_tokenizer(source: ModelSource) -> Any:
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Whatever ends a response: the tokenizer's end token, and others that the model declares (of a turn, say)."""
+    """Return the tokens that end a response: the tokenizer's end token, and others of the model (end of turn)."""
     declared = model.generation_config.eos_token_id
     found = {tokenizer.eos_token_id, *(declared if isinstance(declared, list) else [declared])}
     return sorted(found - {None})

@@ -1,8 +1,8 @@
-"""A run directory: what training writes and everything else only reads. Nothing here knows an engine, or torch.
+"""Run directories: training writes them, everything else only reads them. No engine and no torch is needed here.
 
-disk.py         a whole file at once, or one line at the end; a kill at any moment harms neither; one writer
-directory.py    Run, that writer, and the readers: run.json, config.toml, metrics.jsonl, checkpoints; rewinding
-rollouts.py     the rollouts of a step, an index of them, and what came of each problem
+disk.py         atomic writes of files and lines, safe against a kill at any moment; the lock
+directory.py    Run, the writer, and the readers of run.json, config.toml, metrics.jsonl, checkpoints; rewinding
+rollouts.py     the rollouts of a step, an index of them, and the groups of problems
 plot.py         metrics as arrays: smoothed, cut into stages; figures of a run and of a calibration
 """
 

@@ -1,7 +1,7 @@
-"""Run, the one writer of a run directory, and the readers of its state, metrics and checkpoints.
+"""Run, the writer of a run directory, and the readers of its state, metrics and checkpoints.
 
-run.json is written before config.toml, and a folder is a run when it holds both: a `create` that was killed between
-them can simply be called again, and a config.toml that somebody put into a folder is never written over.
+run.json is written before config.toml, and a folder is a run when it holds both. So `create` can be called again if it
+was killed between the two, and it never overwrites a config.toml that a user put into a folder.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ ELSEWHERE = "choose another name with train.name=..."
 
 
 class Run:
-    """An open run directory. As a context manager it records how it ended and lets go of the lock.
+    """A run directory, open for writing. As a context manager it records how the run ended and releases the lock.
 
-    `info` is what run.json holds: status (running, finished, stopped or failed), steps_done, started, updated, ended,
-    reason and what `create` and `update` were given. A run that was killed says running, and nobody holds its lock.
+    `info` is the contents of run.json: status (running, finished, stopped or failed), steps_done, started, updated,
+    ended, reason, and the fields given to `create` and `update`. A killed run has the status running and no lock.
     """
 
     def __init__(self, path: Path, held: IO[bytes], info: dict[str, Any]) -> None:
@@ -46,11 +46,11 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, config_toml: str, info: dict[str, Any]) -> Run:
-        """Make the folder and begin a run; refuse a folder that holds a run, or anything else."""
+        """Make the folder and begin a run. Raise RunError if the folder holds a run or other files."""
         path = Path(path)
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-        _refuse_strange(path)  # before a lock file is left in it
+        _refuse_strange(path)  # before a lock file is made in it
         begun = {"status": "running", "steps_done": 0, "started": _now(), "ended": None, "reason": None}
         run = cls(path, take_lock(path), {**begun, **info})
         try:
@@ -64,9 +64,9 @@ class Run:
 
     @classmethod
     def resume(cls, path: str | Path) -> Run:
-        """Open a run to go on with it; `rewind` to the step of the checkpoint before logging anything."""
+        """Open a run to continue it. Call `rewind` with the checkpoint's step before logging anything."""
         path = Path(path)
-        read_info(path)  # before a lock file is left in a folder that is no run
+        read_info(path)  # before a lock file is made in a folder that is no run
         run = cls(path, take_lock(path), {})
         try:
             run.info = read_info(path)
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """The rows of metrics.jsonl so far, one a step."""
+        """The rows of metrics.jsonl so far, one for each step."""
         return read_metrics(self.path)
 
     def rollouts(self, step: int) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Before and after, as summary.json has them; empty until the run has ended."""
+        """The contents of summary.json: accuracy before and after training; empty until the run has ended."""
         path = self.path / "summary.json"
         return dict(json.loads(path.read_bytes())) if path.is_file() else {}
 
@@ -115,9 +115,9 @@ class Run:
         return latest_checkpoint(self.path)
 
     def rewind(self, step: int) -> None:
-        """Drop the metrics and rollouts of later steps, which will be made again.
+        """Remove the metrics and rollouts of later steps, which will be made again.
 
-        Each file is dealt with at once or not at all, and doing so again changes nothing: after a kill, rewind again.
+        Each file changes atomically, and a second call changes nothing: after a kill, call rewind again.
         """
         kept = [line for line in self.metrics if line["step"] <= step]
         write_whole(self.path / METRICS, b"".join(map(json_line, kept)))
@@ -143,16 +143,16 @@ class Run:
             ending |= {"status": "stopped", "reason": "interrupted"}
         elif error is not None:
             ending |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-        elif self.info["status"] == "running":  # else it was told otherwise
+        elif self.info["status"] == "running":  # else the status was set already
             ending |= {"status": "finished"}
         try:
             self.update(**ending)
         except RunError:
-            if error is None:  # else the first fault is the one to tell; run.json goes on saying running
+            if error is None:  # else the first error is the one to report, and run.json keeps the status running
                 raise
         finally:
             self.close()
-        if is_full(error):  # from a file of the engine's own, such as a checkpoint
+        if is_full(error):  # from a file of the engine, such as a checkpoint
             raise full_disk(Path(getattr(error, "filename", None) or self.path)) from error
 
 
@@ -166,7 +166,7 @@ def _refuse_strange(path: Path) -> None:
 def _refuse_run(path: Path) -> None:
     if (path / CONFIG).exists():
         info = read_info(path)
-        status = "interrupted" if info["status"] == "running" else info["status"]  # its lock is ours, so it was killed
+        status = "interrupted" if info["status"] == "running" else info["status"]  # we hold its lock, so it was killed
         raise RunError(
             f"{path} already holds a run ({status}, {info['steps_done']} steps done); "
             f"go on with it by --resume, or {ELSEWHERE}"
@@ -178,7 +178,7 @@ def _now() -> str:
 
 
 def read_info(path: str | Path) -> dict[str, Any]:
-    """Read run.json; refuse a folder that is no run."""
+    """Read run.json. Raise RunError if the folder is no run."""
     path = Path(path)
     if not all((path / name).is_file() for name in (INFO, CONFIG)):
         near = path if path.is_dir() else path.parent
@@ -192,22 +192,22 @@ def read_info(path: str | Path) -> dict[str, Any]:
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """Read metrics.jsonl so far, in the order of steps, without a line that a kill cut off."""
+    """Read metrics.jsonl so far, in the order of steps, without an incomplete last line."""
     return read_lines(Path(path) / METRICS)
 
 
 def checkpoints(path: str | Path) -> list[int]:
-    """The steps of the complete checkpoints: those that hold trainer_state.json, which the engine writes last."""
+    """Return the steps of complete checkpoints: those with trainer_state.json, which the engine writes last."""
     steps = []
     for state in Path(path).glob("checkpoints/checkpoint-*/trainer_state.json"):
         step = re.fullmatch(r"checkpoint-(\d+)", state.parent.name)
-        with contextlib.suppress(OSError, ValueError):  # cut off in the middle: not complete
+        with contextlib.suppress(OSError, ValueError):  # incomplete
             json.loads(state.read_bytes())
             steps += [int(step[1])] if step else []
     return sorted(steps)
 
 
 def latest_checkpoint(path: str | Path) -> Path | None:
-    """The folder of the newest complete checkpoint."""
+    """Return the folder of the newest complete checkpoint."""
     steps = checkpoints(path)
     return Path(path) / "checkpoints" / f"checkpoint-{steps[-1]}" if steps else None

@@ -1,8 +1,8 @@
-"""How a run touches its files: a whole file at once, or one line at the end; a kill at any moment harms neither.
+"""Safe writing of a run's files: replace a whole file, or append one line. A kill at any moment damages neither.
 
-A line counts once its end is written. What follows the last line end was torn off by a kill: readers pass over it
-and the next writer cuts it away. A write that fails half-way (a full disk) is taken back before the error is told.
-One process writes at a time: it holds a lock that the system takes back when the process ends, however it ends.
+A line counts once its line end is written. Text after the last line end is left from a kill: readers skip it, and the
+next writer removes it. A write that fails half-way (a full disk) is undone before the error is raised. One process
+writes at a time: it holds a lock, which the system releases when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Any, BinaryIO
 
 from ..files import json_line
 
-LINE = 1 << 24  # bytes that a line of a file is read to; a longer one is none of ours
+LINE = 1 << 24  # most bytes of a line; a longer one was not written by a run
 
 
 class RunError(ValueError):
@@ -45,13 +45,13 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Add one line; it is on the disk when this returns, or, after an error, not there at all."""
+    """Append one line. It is on the disk when this returns; after an error, nothing of it is there."""
     line = json_line(plain(record))
     with writing(path), open(path, "a+b", buffering=0) as file:
         end = _cut_torn_line(file)
         try:
             rest = memoryview(line)
-            while rest:  # a nearly full disk takes a part, and refuses only the next one
+            while rest:  # a nearly full disk writes a part, and refuses only the next one
                 rest = rest[file.write(rest) :]
             os.fsync(file.fileno())
         except OSError:
@@ -62,9 +62,9 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read a file of JSON lines that each name a step; none where there is no file."""
+    """Read a file of JSON lines, each with a step; [] if there is no file."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or torn
+        lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is empty, or an incomplete line
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -80,9 +80,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a file of a run that somebody else may have made; OSError unless it is a regular file and no link.
+    """Open a file of an untrusted run directory. Raise OSError unless it is a regular file and no link.
 
-    A pipe would be waited for without end, a device may be anything, and a link may lead to what is nobody's business.
+    Reading a pipe could wait forever, reading a device could do anything, and a link may lead to private files.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -95,7 +95,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the whole lines, without those that are too long or were torn off at the end by a kill."""
+    """Yield the complete lines, without those that are too long and an incomplete one at the end."""
     long = False
     while piece := file.readline(LINE):
         if piece.endswith(b"\n"):
@@ -107,7 +107,7 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def plain(value: Any) -> Any:
-    """Make a value fit for JSON: numbers of numpy and torch as Python's own, what is not finite as None."""
+    """Convert a value for JSON: numbers of numpy and torch to Python's, numbers that are not finite to None."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -138,7 +138,7 @@ def full_disk(path: Path) -> RunError:
 
 
 def _cut_torn_line(file: IO[bytes]) -> int:
-    """Cut off a last line without an end; return where the next line begins."""
+    """Remove an incomplete last line; return the offset where the next line begins."""
     end = file.seek(0, os.SEEK_END)
     if end:
         file.seek(end - 1)
@@ -150,7 +150,7 @@ def _cut_torn_line(file: IO[bytes]) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder: a new name is on the disk only when its folder is."""
+    """Flush a folder to the disk, so that a new file in it survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -159,7 +159,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def take_lock(path: Path, otherwise: str = "choose another name with train.name=...") -> IO[bytes]:
-    """Lock the directory `path`; where another process holds the lock, the error names it and says what to do."""
+    """Lock the directory `path`. If another process holds the lock, the error names it and says what to do."""
     name = path / ".lock"
     with writing(name):
         lock = open(name, "a+b", buffering=0)
@@ -175,7 +175,7 @@ def take_lock(path: Path, otherwise: str = "choose another name with train.name=
 
 
 def release_lock(lock: IO[bytes]) -> None:
-    """Unlock at once, even where a forked child still holds the file open."""
+    """Unlock at once, even if a forked child still holds the file open."""
     if not lock.closed:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_UN)
@@ -187,7 +187,7 @@ def _lock(lock: IO[bytes], path: Path, otherwise: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
-        holder = lock.read().decode() or "another process"  # it may not have written its name yet
+        holder = lock.read().decode() or "another process"  # the process may not have written its name yet
         raise RunError(f"{path} is in use by {holder}; wait until that has ended, or {otherwise}") from None
     except OSError:
-        pass  # a file system without locks: two writers are then the user's to avoid
+        pass  # a file system without locks: the user has to avoid two writers

@@ -1,7 +1,7 @@
-"""Metrics as arrays; figures: the training dynamics of a run (reward, length, diversity, time), what was calibrated.
+"""Metrics as arrays, and figures: the training dynamics of a run (reward, length, diversity, time); a calibration.
 
-Values that were not recorded leave a gap, and nothing is smoothed across a stage boundary. The colours (Okabe and
-Ito's) can be told apart by colour-blind readers. Evaluations are no part of a step's time, so theirs is left out.
+Values that were not recorded leave a gap, and curves are not smoothed across a stage boundary. The colours (Okabe and
+Ito's) suit colour-blind readers. The time of evaluations is not part of a step's time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STYLE = {
 
 Metrics = Sequence[dict[str, Any]]
 Series = NDArray[np.float64]
-STAGED = {"temperature": "T", "max_response_tokens": "limit"}  # what is frozen within a stage
+STAGED = {"temperature": "T", "max_response_tokens": "limit"}  # settings that are fixed within a stage
 
 
 def plot_dynamics(metrics: Metrics, path: str | Path, title: str) -> None:
@@ -81,7 +81,7 @@ def _curve(axis: Any, metrics: Metrics, name: str, label: str, color: str, raw: 
 
 
 def _points(axis: Any, metrics: Metrics, name: str, label: str) -> None:
-    """Draw evaluations as squares, with their intervals where these are known."""
+    """Draw evaluations as squares, with their intervals if known."""
     tested = [line for line in metrics if line.get(name) is not None]
     if tested:
         values, low, high = (series(tested, name + end) for end in ("", "_low", "_high"))
@@ -129,7 +129,7 @@ def _time(axis: Any, metrics: Metrics) -> None:
 
 
 def _finish(axis: Any, title: str) -> None:
-    """Set the title, and under it the legend; write "not recorded" where there is no curve."""
+    """Set the title, and under it the legend; write "not recorded" if there is no curve."""
     axis.set_title(title)
     handles, labels = axis.get_legend_handles_labels()
     if handles:
@@ -160,7 +160,7 @@ def _matplotlib() -> Any:
 
 
 def plot_calibration(record: dict[str, Any], path: str | Path, title: str) -> None:
-    """Draw what `microcoder calibrate` measured into `path`, a .png or an .svg."""
+    """Draw the measurements of `microcoder calibrate` into `path`, a .png or an .svg."""
     matplotlib, path = _matplotlib(), Path(path)
     probes, target, chosen = record["probes"], record["diversity_target"], record["temperature"]
     grid = [probe["temperature"] for probe in probes]
@@ -185,13 +185,13 @@ def plot_calibration(record: dict[str, Any], path: str | Path, title: str) -> No
 
 
 def series(metrics: Metrics, name: str) -> Series:
-    """The values of one metric, NaN where it was not recorded."""
+    """Return the values of one metric (steps,), NaN where it was not recorded."""
     values = [line.get(name) for line in metrics]
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)  # (steps,)
 
 
 def smooth(values: Series) -> Series:
-    """The mean of what was recorded in a window around each step, a tenth of them wide, within 3 and 21."""
+    """Smooth values by their mean in a window around each step: a tenth of all steps wide, but from 3 to 21."""
     half = min(max(1, len(values) // 20), 10)
     known, window = np.isfinite(values), np.ones(2 * half + 1)
     total = np.convolve(np.where(known, values, 0.0), window)[half:-half]  # (steps,)
@@ -200,12 +200,12 @@ def smooth(values: Series) -> Series:
 
 
 def stages(metrics: Metrics) -> list[Metrics]:
-    """The metrics, cut where the temperature or the response limit changes."""
+    """Split the metrics where the temperature or the response limit changes."""
     cuts = [n for n in range(1, len(metrics)) if changes(metrics[n - 1], metrics[n])]
     return [metrics[start:end] for start, end in itertools.pairwise([0, *cuts, len(metrics)])]
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """What a stage boundary between two steps changes, in words; nothing where there is none."""
+    """Describe what changes between two steps at a stage boundary; "" if nothing does."""
     known = [name for name in STAGED if None not in (before.get(name), after.get(name))]
     return ", ".join(f"{STAGED[name]} {after[name]:g}" for name in known if before[name] != after[name])

@@ -1,20 +1,20 @@
-"""The rollouts of a step: one compressed file each, an index with a line about each file, and a line of groups.
+"""The rollouts of steps: one compressed file for each step, an index of the files, and a file of groups.
 
 A rollout is a flat record: step, row, problem (its id), completion, code, verdict, strategy, message, reward,
 advantage, length, truncated, repeated, masked, temperature, sample. A step's file begins with the statements of its
-problems and the prompts that the model saw, so it can be read on its own. What the model answered in the evaluation
-after a step lies in test_00040.jsonl.gz beside step_00040.jsonl.gz; the index and the groups are of training alone.
-A file that unpacks to more than LARGEST is not read to its end.
+problems and the prompts that the model saw, so it can be read on its own. The completions of the evaluation after a
+step are in test_00040.jsonl.gz beside step_00040.jsonl.gz; the index and the groups cover training only. A file that
+unpacks to more than LARGEST bytes is not read to its end.
 
-The index is a convenience: an entry whose file is gone or has another size is not believed, and a file that it does not
-list is read instead, so a kill between the two writes costs nothing.
+The index only saves time. An entry whose file is gone or has another size is ignored, and a file that is not listed is
+read instead, so a kill between the two writes loses nothing.
 
-groups.jsonl says what came of each problem at each step, so that finding opens no file of rollouts:
+groups.jsonl has the results of each problem at each step, so that a search needs no file of rollouts:
 
     {"step": 40, "size": 3362, "groups": [["p0", 8, 3, 1, 0, 128, -1.2], ...]}
 
-The fields are those of Group. A line whose file of rollouts is gone or has another size is passed over, and a run that
-was made before there were such lines has none.
+The fields are those of Group. A line whose file of rollouts is gone or has another size is skipped. Runs of old
+versions have no such lines.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .disk import LINE, RunError, append_line, lines_of, opened, plain, read_lin
 
 Rollout = dict[str, Any]
 GROUPS = "groups.jsonl"
-Texts = Mapping[str, str]  # of problems, by their ids
-LARGEST, BUDGET_S = 1 << 28, 20.0  # bytes that a file may unpack to; seconds that a reader should wait for it
+Texts = Mapping[str, str]  # texts by problem id
+LARGEST, BUDGET_S = 1 << 28, 20.0  # most bytes that a file may unpack to; most seconds for reading one
 
 
 def write_rollouts(
@@ -49,7 +49,7 @@ def write_rollouts(
     prompts: Texts | None = None,
     test: bool = False,
 ) -> Path:
-    """Write the rollouts of a step; the same rollouts give the same bytes. `test`: those of the evaluation after it."""
+    """Write the rollouts of a step; equal rollouts give equal bytes. `test`: those of the evaluation after the step."""
     path = _file(run, step, test)
     with writing(path):
         path.parent.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def write_rollouts(
 
 
 def read_rollouts(run: str | Path, step: int, test: bool = False) -> list[Rollout]:
-    """Read the rollouts of a step in the order of rows; the error about a step without any names the nearest."""
+    """Read the rollouts of a step in the order of rows. If a step has none, the error names the nearest step."""
     what = "answers of an evaluation" if test else "rollouts"
     if not _file(run, step, test).exists():
         there = steps(run, test)
@@ -82,22 +82,22 @@ def read_rollouts(run: str | Path, step: int, test: bool = False) -> list[Rollou
 
 
 def steps(run: str | Path, test: bool = False) -> list[int]:
-    """The steps that have rollouts; with `test`, those with the answers of an evaluation."""
+    """Return the steps that have rollouts; with `test`, those that have completions of an evaluation."""
     return sorted(_files(run, test))
 
 
 def read_statements(run: str | Path, step: int, test: bool = False) -> dict[str, str]:
-    """Problem id -> statement, for the problems of a step."""
+    """Return {problem id: statement} for the problems of a step."""
     return {r["problem"]: r["statement"] for r in _records(_file(run, step, test)) if "statement" in r}
 
 
 def read_prompts(run: str | Path, step: int, test: bool = False) -> dict[str, str]:
-    """Problem id -> the prompt that the model saw; none for a run from before prompts were kept."""
+    """Return {problem id: prompt} for the problems of a step; {} for runs of versions that did not keep prompts."""
     return {r["problem"]: r["prompt"] for r in _records(_file(run, step, test)) if "prompt" in r}
 
 
 def unpacked(path: Path, seconds: float = math.inf) -> Iterator[bytes]:
-    """The lines of a file of rollouts; RunError once they are more than LARGEST, or take longer than `seconds`."""
+    """Yield the lines of a file of rollouts. Raise RunError beyond LARGEST bytes or `seconds`."""
     size, ends = 0, time.perf_counter() + seconds
     with opened(path) as packed, gzip.open(packed, "rb") as file:
         while line := file.readline(LINE):
@@ -110,12 +110,12 @@ def unpacked(path: Path, seconds: float = math.inf) -> Iterator[bytes]:
 
 
 def is_text(record: Rollout) -> bool:
-    """Whether a record of a step's file is the statement or the prompt of a problem, and no rollout."""
+    """Whether a record of a step's file is a problem's statement or prompt, not a rollout."""
     return "completion" not in record and ("statement" in record or "prompt" in record)
 
 
 def index(run: str | Path) -> list[dict[str, Any]]:
-    """An entry for each step that has rollouts: step, file, rows, reward, accuracy, shares, size. Writes nothing."""
+    """Return an entry for each step with rollouts: step, file, rows, reward, accuracy, shares, size. Write nothing."""
     listed = {entry["step"]: entry for entry in read_lines(_index(run))}
     entries = []
     for step, path in sorted(_files(run).items()):
@@ -127,7 +127,7 @@ def index(run: str | Path) -> list[dict[str, Any]]:
 
 
 def drop_after(run: str | Path, step: int) -> None:
-    """Remove the rollouts of later steps, and mend the index."""
+    """Remove the rollouts of later steps, and update the index."""
     for later, path in [*_files(run).items(), *_files(run, test=True).items()]:
         if later > step:
             with writing(path):
@@ -148,13 +148,13 @@ def select(
     truncated: bool | None = None,
     limit: int | None = None,
 ) -> list[Rollout]:
-    """Select what matches, in its order; or the `worst` N: lowest reward, then advantage, then the longest.
+    """Select the rollouts that match, in order; or the `worst` N: lowest reward, then advantage, then the longest.
 
-    `best` is the other end: highest reward, then advantage, then the shortest. A rollout without a reward (a fault of
-    the judge) is neither.
+    `best` N: highest reward, then advantage, then the shortest. A rollout without a reward (a fault of the judge) is
+    in neither.
     """
     if worst is not None and best is not None:
-        raise ValueError("the worst or the best can be selected, not both; leave one out")
+        raise ValueError("either the worst or the best can be selected, not both; leave one out")
     wanted = {"problem": problem, "verdict": verdict, "masked": masked, "truncated": truncated}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     found = [r for r in rollouts if all(r.get(name) == value for name, value in wanted.items())]
@@ -166,7 +166,7 @@ def select(
 
 
 def _entry(path: Path, step: int, rollouts: Sequence[Rollout], size: int) -> dict[str, Any]:
-    judged = [r for r in rollouts if r.get("verdict") != "internal_error"]  # a fault of the judge is nobody's failure
+    judged = [r for r in rollouts if r.get("verdict") != "internal_error"]  # a fault of the judge is not the model's
     return {
         "step": step,
         "file": path.name,
@@ -230,7 +230,7 @@ def group_of(problem: str, rollouts: Sequence[dict[str, Any]]) -> Group:
 
 
 def groups_of(rollouts: Sequence[dict[str, Any]]) -> list[Group]:
-    """A group for each problem, in the order in which they first occur."""
+    """Return a group for each problem, in the order in which problems first occur."""
     found: dict[str, list[dict[str, Any]]] = {}
     for rollout in rollouts:
         found.setdefault(rollout["problem"], []).append(rollout)
@@ -238,9 +238,9 @@ def groups_of(rollouts: Sequence[dict[str, Any]]) -> list[Group]:
 
 
 def read_groups(run: str | Path, problem: str | None = None) -> Iterator[tuple[int, list[Group]]]:
-    """Yield (step, its groups) in the order of steps, line by line, without broken lines.
+    """Yield (step, groups) in the order of steps, line by line; skip broken lines.
 
-    With `problem`, only steps that sampled it, which are found without parsing the others.
+    With `problem`, only steps that sampled it; the other lines are not parsed.
     """
     folder, last = Path(run) / "rollouts", -1
     named = {} if problem is None else {json_line({"": problem})[5:-2], json.dumps(problem).encode()}
@@ -260,7 +260,7 @@ def drop_groups_after(folder: Path, step: int) -> None:
     if path.exists():
         kept = []
         for line in _lines(path):
-            with contextlib.suppress(ValueError, KeyError, TypeError):  # a broken line is not worth keeping
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # a broken line is dropped
                 kept += [line] if json.loads(line)["step"] <= step else []
         if kept:
             write_whole(path, b"".join(kept))
@@ -275,7 +275,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _checked(group: Group) -> Group:
-    """Return the group; TypeError where its fields have wrong types."""
+    """Return the group. Raise TypeError if its fields have wrong types."""
     numbers = group[1:]
     if not isinstance(group.problem, str) or not all(isinstance(n, int | float) and abs(n) < 1e15 for n in numbers):
         raise TypeError("it is no group")

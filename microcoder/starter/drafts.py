@@ -2,11 +2,11 @@
 
 A draft is a type-correct sequence of operations with their arguments and wording, but no tests yet.
 
-Drawing one costs microseconds, so text to train a model on is made of drafts; `build` turns one into a problem.
+Drawing one takes microseconds, so text to pretrain a model is made from drafts; `build` turns one into a problem.
 
-The split is by composition, the tuple of the operations' names: a fixed hash sends a fifth of them to `test`, so no
-composition is in both, whatever the seed. A composition of one operation is always in `train`: the test split asks
-whether known steps can be put together in new ways, so every step has to be known.
+The split is by composition, the tuple of the operations' names: a fixed hash puts a fifth of them into `test`, so no
+composition is in both splits, whatever the seed. A composition of one operation is always in `train`: the test split
+measures whether a model can combine known steps in new ways, so every step has to be known.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Operation:
     functions: tuple[Callable[..., Value], ...]  # of each code: function(value, *arguments)
 
     def text(self, variant: int, arguments: tuple[int | str, ...]) -> str:
-        """Write the arguments into the code; variant 0 is right."""
+        """Return the code with the arguments filled in; variant 0 is right."""
         return self.codes[variant].format(**dict(zip(self.parameters, map(json.dumps, arguments), strict=True)))
 
 
@@ -122,7 +122,7 @@ def _function(code: str, takes: str, gives: str, parameters: tuple[str, ...]) ->
 
 
 def inputs(type_name: str, rng: random.Random) -> Iterator[Value]:
-    """Give the edge cases of a type, then draw values without end. Numbers are small, lists and texts short."""
+    """Yield the edge cases of a type, then random values without end. Numbers are small, lists and texts short."""
     draw = _DRAWS[type_name]
     return itertools.chain(EDGES[type_name], (draw(rng) for _ in itertools.repeat(None)))
 
@@ -241,13 +241,13 @@ class Draft:
 
 
 def split_of(composition: tuple[str, ...]) -> Split:
-    """The split of a composition: a fixed hash of its names, the same for every seed."""
+    """Return the split of a composition by a fixed hash of its names, the same for every seed."""
     digest = hashlib.sha256(" ".join(composition).encode()).digest()
     return "test" if len(composition) > 1 and int.from_bytes(digest[:8], "big") % 5 == 0 else "train"
 
 
 def draw(rng: random.Random, depth: int) -> Draft:
-    """Draw a draft of either split. No operation occurs twice; each takes the type that the one before it gives."""
+    """Draw a random draft of either split. No operation occurs twice; each takes the type that the one before gives."""
     chosen: list[Operation] = []
     steps = []
     for _ in range(depth):

@@ -1,11 +1,11 @@
-"""Problems to train and test on, and text to train a small model on beforehand.
+"""Generate starter problems to train and test on, and text to pretrain a small model.
 
-From a draft to a problem: tests that notice every slip, or None where the draft asks for nothing worth asking. Programs
-run in this process, as compiled steps, because they are our own. A change is a program with one thing wrong: a step
-with a slip, or a stretch of steps left out. A draft is refused when
+A draft becomes a problem with tests that notice every slip, or it is refused. Programs run in this process, as compiled
+steps, because they are our own. A change is a program with one mistake: a step with a slip, or consecutive steps left
+out. A draft is refused when
 
-- leaving out any stretch that could be left out changes no answer: the steps cancel, or do not matter;
-- fewer than two slips change an answer (a slip that changes none is no mistake here, and is left out);
+- some steps can be left out without changing any answer: they cancel, or do not matter;
+- fewer than two slips change an answer (a slip that changes none is no mistake, and is left out);
 - the tests cannot notice every change, or their answers are nearly all the same.
 
 The inputs depend on the statement only, so a statement has the same tests whatever seed it was drawn with.
@@ -34,7 +34,7 @@ PATIENCE = 400  # drafts in a row that give nothing new before a depth counts as
 
 
 class Change(NamedTuple):
-    """Steps `start` to `end` replaced: by a variant of the one step, or by nothing."""
+    """A program with steps `start` to `end` replaced by a variant of one step, or left out."""
 
     start: int
     end: int
@@ -42,12 +42,12 @@ class Change(NamedTuple):
 
 
 class TracedInput(NamedTuple):
-    trace: list[Value]  # the input, and what each step makes of it
+    trace: list[Value]  # the input, and the value after each step
     notices: int  # bit n: change n gives another answer
 
 
 def build(draft: Draft) -> Problem | None:
-    """Make the problem of a draft, with tests and solutions; None where the draft is refused."""
+    """Make the problem of a draft, with tests and solutions; None if the draft is refused."""
     rng = random.Random(draft.statement)
     source = inputs(draft.takes, rng)
     skips, slips = changes(draft)
@@ -76,7 +76,7 @@ def build(draft: Draft) -> Problem | None:
 
 
 def changes(draft: Draft) -> tuple[list[Change], list[Change]]:
-    """List the stretches of steps that can be left out without a type error, and the slips of each step."""
+    """List the consecutive steps that can be left out without a type error, and the slips of each step."""
     types = [step.operation.takes for step in draft.steps] + [draft.gives]
     stretches = itertools.combinations(range(len(types)), 2)
     skips = [Change(start, end, None) for start, end in stretches if types[start] == types[end]]
@@ -89,7 +89,7 @@ def changes(draft: Draft) -> tuple[list[Change], list[Change]]:
 
 
 def trace(draft: Draft, value: Value) -> list[Value] | None:
-    """Run the right program: the value after each step, or None if one grows too large."""
+    """Run the right program: return the value after each step, or None if one grows too large."""
     values = [value]
     for operation, arguments, _ in draft.steps:
         value = operation.functions[0](value, *arguments)
@@ -101,7 +101,7 @@ def trace(draft: Draft, value: Value) -> list[Value] | None:
 
 def noticed(draft: Draft, values: list[Value], changes: Sequence[Change]) -> int:
     """Find the changes that give another answer than the right program, as bits."""
-    # Where text is printed, the spaces in it may be compared loosely, so they must not be all that differs.
+    # Spaces in printed text may be compared loosely, so answers must differ in more than spaces.
     loosely = draft.kind == "stdin" and draft.gives in ("text", "words")
     right = values[-1]
     bits = 0
@@ -121,7 +121,7 @@ def noticed(draft: Draft, values: list[Value], changes: Sequence[Change]) -> int
 def choose(candidates: Sequence[TracedInput], changes: int) -> list[TracedInput]:
     """Choose TESTS inputs that together notice all the changes; none if they cannot.
 
-    Room that is left goes to the first one, the empty input, then to answers that are not there yet.
+    The remaining places go to the first input (the empty one), then to inputs with new answers.
     """
     chosen: list[TracedInput] = []
     while changes and len(chosen) < TESTS:
@@ -171,8 +171,8 @@ class StarterError(ValueError):
 def problems(split: Split, count: int, seed: int = 0, depths: Sequence[int] = DEPTHS) -> list[Problem]:
     """Generate `count` different problems: no two have both the same composition and the same arguments.
 
-    The depths take turns, and one that has no more problems leaves its turns to the others: depth 1 has a few hundred
-    and none in `test`. A larger `count` gives the same problems first.
+    The depths take turns; a depth without further problems is skipped: depth 1 has a few hundred, and none in `test`. A
+    larger `count` gives the same problems first.
     """
     _check(split, depths)
     streams = {
@@ -199,9 +199,9 @@ def problems(split: Split, count: int, seed: int = 0, depths: Sequence[int] = DE
 def corpus(count: int, seed: int = 0, depths: Sequence[int] = (1, 2, 3)) -> Iterator[tuple[Problem, str]]:
     """Generate problems of `train` without tests, each with an answer as a model might write it, mistakes included.
 
-    `habits` says how often each mistake is made. Three answers in ten have a comment before every step, two have it
-    before about half of them, the others have none. Nothing is run, so some of these problems are such as `problems`
-    would refuse: their steps cancel, or do not matter.
+    `habits` gives the frequency of each mistake. Of ten answers, three have a comment before every step, two before
+    about half of the steps, and five have none. No program is run, so `problems` would refuse some of these problems:
+    their steps cancel, or do not matter.
     """
     _check("train", depths)
     rng = random.Random(f"corpus {seed}")
@@ -211,10 +211,11 @@ def corpus(count: int, seed: int = 0, depths: Sequence[int] = (1, 2, 3)) -> Iter
 
 @functools.cache
 def habits(operation: Operation) -> tuple[float, ...]:
-    """Give the share of each code of an operation in the corpus: the right one first, then its slips.
+    """Return the share of each code of an operation in the corpus: the right one first, then its slips.
 
-    Authors slip now and then everywhere; but a third of the operations most of them misremember, all in the same way.
-    So a model of the corpus cannot be right merely by writing what is likeliest: it has to explore and be corrected.
+    Every operation is sometimes wrong in the corpus. For a third of the operations one and the same mistake is more
+    frequent than the right code. So a model of the corpus cannot be right by writing the likeliest code: it has to
+    explore and be corrected.
     """
     slips = len(operation.codes) - 1
     if int.from_bytes(hashlib.sha256(operation.name.encode()).digest()[:8], "big") % 3:
