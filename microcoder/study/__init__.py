@@ -2,19 +2,19 @@
 
 Before the runs:
     plan.py        a study's file: arms and claims at a scale; studies/*.toml, scales.toml
-    launch.py      arms with seeds -> runs, each made once, side by side; after a kill the same command goes on
-    policies.py    what each judging policy gets wrong on a run's programs
+    launch.py      runs of arms and seeds: each made once, several at a time; the same command resumes after a kill
+    policies.py    mistakes of each judging policy on a run's programs
 
 Deciding:
-    measures.py    a run's metrics -> one number: last(test_accuracy), growth(length_mean)
-    effects.py     the numbers of arms, seed by seed -> an effect with its interval and spread
+    measures.py    statistics of a run's metrics: last(test_accuracy), growth(length_mean)
+    effects.py     effects: differences between arms, paired by seed, with interval and spread
     decisions.py   effects -> supported, contradicted, undecided, not run
-    results.py     a folder of studies -> its finished runs and decided claims
+    results.py     the finished runs and decided claims of a folder of studies
 
 The report:
-    phrases.py     numbers as people read them
+    phrases.py     numbers and effects in words
     figures.py     the arms of a study; the effects of all claims (a forest plot)
     asked.py       three tables that the paper's readers asked for
     page.py        the report as Markdown
-    report.py      page, figures and report.json, written
+    report.py      writes page, figures and report.json
 """

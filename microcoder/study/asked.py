@@ -1,9 +1,9 @@
-"""Three tables that readers of the paper asked for, each from the runs of one study, or none where it was not run.
+"""Three tables that readers of the paper asked for, each from the runs of one study; none if it was not run.
 
-1. The truncation mask, condition by condition: every arm beside the paper's choice and beside no mask.
-2. T(D) beside every fixed temperature, and what it chose.
-3. What each judging policy gets wrong: right programs that it refuses, wrong ones that it accepts. Programs of a run
-   resemble each other, so that these intervals (Wilson's) are narrower than those of new runs would be.
+1. The truncation mask, condition by condition: every arm compared with the paper's choice and with no mask.
+2. T(D) compared with every fixed temperature, and the temperatures that it chose.
+3. Mistakes of each judging policy: right programs that it refuses, wrong ones that it accepts. Programs of a run
+   resemble each other, so these intervals (Wilson's) are narrower than intervals over new runs would be.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .effects import Effect, moderated, paired, spread
 from .results import ArmRuns, Decided, ScaleRuns, arm_row
 
 AFTER = "last(test_accuracy)"
-CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the others are held against
+CHOICE, NOTHING = "mask-20", "none"  # arms of the truncation study that the others are compared with
 
 
 def mask_rows(decided: Decided) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def mask_rows(decided: Decided) -> list[dict[str, Any]]:
 def by_diversity(decided: Decided) -> dict[str, Any]:
     """Compare T(D) with fixed temperatures: accuracy, gains, and its choices in each seed ([first step, temperature]).
 
-    The others are the arms of the temperature study with one temperature from end to end, tested as T(D) is.
+    The others are the arms of the temperature study with one temperature for the whole run, and the same evaluation.
     """
     arms = _arms(decided.runs, "temperature")
     arm = next((arm for arm in arms.values() if _setting(arm, "grpo", "temperature") == "auto"), None)
@@ -74,7 +74,7 @@ def _mistakes(policy: str, group: str, runs: Sequence[Mapping[str, float]]) -> d
 
 
 def _gain(arms: Mapping[str, ArmRuns], of: str, against: str, weight: float) -> Effect:
-    """The difference of held-out accuracy between two arms, with the blended spread of a claim's effect."""
+    """Return the difference of held-out accuracy between two arms, with the blended spread of a claim's effect."""
     numbers = {name: arm.values(AFTER) for name, arm in arms.items()}
     effect = paired(numbers[of], numbers[against])
     return moderated(effect, spread(effect, {of: 1.0, against: -1.0}, numbers), weight)
@@ -86,5 +86,5 @@ def _arms(scale: ScaleRuns, study: str) -> dict[str, ArmRuns]:
 
 
 def _setting(arm: ArmRuns, section: str, key: str) -> Any:
-    """The value of a setting in the first run of the arm."""
+    """Return the value of a setting in the first run of the arm."""
     return next(iter(arm.runs.values())).config.get(section, {}).get(key)

@@ -1,22 +1,22 @@
-"""Effects -> verdicts, by a rule that was written before any run.
+"""Decide claims from effects, by a rule that was written before any run.
 
 A test: one-sided t tests over the seeds, whose spread is blended with that of the study's other arms (effects.py).
-`more` by b: for it speaks the rejection of "the effect is 0 or less", against it that of "the effect is b or more";
-`less` is the mirror image. `same` within b: for it speak the rejections of both "-b or less" and "b or more" (the
-larger p counts), against it that of "somewhere from -b to b" (its side is chosen by looking, so the p of the estimate's
-side and that of an estimate as far out on the other side are added).
 
-A claim: all tests must hold, so the largest p counts for it; one failing test is enough, so the smallest p counts
-against it, times the number of tests (Bonferroni). Over all claims that were run the share of false verdicts is held
-at 5% (Benjamini-Hochberg), for and against separately.
+`more` by b: p_for rejects "the effect is 0 or less", p_against rejects "the effect is b or more". `less` is the mirror
+image. `same` within b: p_for rejects both "-b or less" and "b or more" (the larger p counts); p_against rejects
+"between -b and b" (the data choose the side, so the p values of both sides are added).
 
-    contradicted   what speaks against it survives; it goes before what speaks for it
-    supported      what speaks for it survives, and every estimate reaches b (same: every interval lies within b)
+A claim: all tests must hold, so the largest p counts for it. One failing test is enough, so the smallest p counts
+against it, times the number of tests (Bonferroni). Over all claims that were run the share of false verdicts is limited
+to 5% (Benjamini-Hochberg), for and against separately.
+
+    contradicted   p_against is significant; this has priority over p_for
+    supported      p_for is significant, and every estimate reaches b (same: every interval lies within b)
     undecided      otherwise
     not run        an arm is missing, or fewer than two seeds have numbers in all arms
 
-Seeds that all agree to the last digit tell a t test nothing about noise (accuracies of few problems do agree, now and
-then), so there the signs alone count: p = 1 / 2 ** seeds.
+If all seeds agree to the last digit, a t test knows no noise (accuracies of few problems do agree sometimes). Then only
+the signs count: p = 1 / 2 ** seeds.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .effects import Effect, moderated, paired, slope_weights, spread, tail, tre
 from .plan import Claim, ClaimTest
 
 LEVEL = 0.05
-ROUNDING = 1e-9  # 0.3 - 0.25 is a little less than 0.05, and five points all the same
+ROUNDING = 1e-9  # 0.3 - 0.25 is a little less than 0.05 in floating point, but counts as five points
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = VERDICTS = ("supported", "contradicted", "undecided", "not run")
-Values = Callable[[str, str, str], Mapping[int, float]]  # study, arm, statistic -> a number for each seed
+Values = Callable[[str, str, str], Mapping[int, float]]  # (study, arm, statistic) -> {seed: number}
 Arms = Mapping[str, Sequence[str]]  # study -> its arms
 
 
@@ -42,7 +42,7 @@ class ClaimDecision:
 
     claim: Claim
     verdict: str
-    p_for: float | None  # before Benjamini-Hochberg; None where it was not run
+    p_for: float | None  # before Benjamini-Hochberg; None if it was not run
     p_against: float | None
     tests: list[tuple[ClaimTest, Effect]]
     words: str
@@ -51,13 +51,13 @@ class ClaimDecision:
 def decide(
     claims: Sequence[Claim], values: Values, arms: Arms | None = None, weight: float | None = None
 ) -> tuple[list[ClaimDecision], float]:
-    """Decide each claim, in order. The second value is how much other arms count in the spread of an effect.
+    """Decide each claim, in order. Also return the weight of other arms in the spread of an effect.
 
-    values: gives an empty mapping for an arm that was not run.
-    arms: all of each study, where they are more than its claims name.
-    weight: what is returned too, where it is not to be estimated; 0: each test has its own spread alone.
+    values: returns an empty mapping for an arm that was not run.
+    arms: all arms of each study, if there are more than its claims name.
+    weight: a fixed weight of other arms instead of an estimate; 0: each test has only its own spread.
     """
-    numbers = functools.cache(values)  # one look, however many claims share it
+    numbers = functools.cache(values)  # computed once for all claims that share it
     effects, weight = _effects(claims, numbers, arms or {}, weight)
     found = [[(test, effects[claim.study, test]) for test in claim.tests] for claim in claims]
     run = [n for n, tests in enumerate(found) if all(len(effect.values) > 1 for _, effect in tests)]
@@ -85,7 +85,7 @@ def decide(
 def _effects(
     claims: Sequence[Claim], values: Values, arms: Arms, weight: float | None
 ) -> tuple[dict[tuple[str, ClaimTest], Effect], float]:
-    """Compute the effect of each test with its blended spread, and how much other arms count in that."""
+    """Compute the effect of each test with its blended spread, and the weight of other arms in that."""
     tests = [(claim.study, test) for claim in claims for test in claim.tests]
     asked: dict[str, dict[str, None]] = {study: dict.fromkeys(arms.get(study, ())) for study, _ in tests}
     for study, test in tests:
@@ -118,7 +118,7 @@ def p_values(test: ClaimTest, effect: Effect) -> tuple[float, float]:
 
 
 def reaches(test: ClaimTest, effect: Effect) -> bool:
-    """Tell whether the effect is as large as the test demands."""
+    """Whether the effect is as large as the test demands."""
     if test.expect == "same":
         bound = test.by + ROUNDING
         return effect.low is not None and effect.high is not None and -bound <= effect.low <= effect.high <= bound
@@ -133,14 +133,14 @@ def surviving(ps: Sequence[float], level: float = LEVEL) -> list[bool]:
 
 
 def describe(test: ClaimTest, effect: Effect) -> str:
-    """Put the numbers of a test into words: `last(reward), a - b: +0.034 (0.010 to 0.058), 5 seeds, expected ...`."""
+    """Describe the numbers of a test: `last(reward), a - b: +0.034 (0.010 to 0.058), 5 seeds, expected ...`."""
     arms = f"slope over {', '.join(test.over)}" if test.over else " - ".join(test.arms)
     seeds = f"{len(effect.values)} seed{'s' * (len(effect.values) != 1)}"
     seeds += f" ({effect.left_out} left out)" if effect.left_out else ""
     if effect.low is None or effect.high is None:
         return f"{test.statistic}, {arms}: {seeds}, and it takes two to tell an effect from chance"
     width = (effect.high - effect.low) / 2 or abs(effect.estimate) or 1.0
-    digits = max(0, 1 - math.floor(math.log10(width)))  # two of the interval's own
+    digits = max(0, 1 - math.floor(math.log10(width)))  # two significant digits of the interval
     numbers = f"{effect.estimate:+.{digits}f} ({effect.low:.{digits}f} to {effect.high:.{digits}f})"
     by = f"{test.by:g}"
     expected = {"more": f"at least +{by}", "less": f"at most -{by}", "same": f"within {by} of 0"}[test.expect]
@@ -150,7 +150,7 @@ def describe(test: ClaimTest, effect: Effect) -> str:
 
 
 def _p(effect: Effect, beyond: float) -> float:
-    """One-sided p for a bound that the estimate exceeds by `beyond`."""
-    if effect.error <= 1e-9 * max(map(abs, effect.values)):  # they agree, but for rounding
+    """Return the one-sided p for a bound that the estimate exceeds by `beyond`."""
+    if effect.error <= 1e-9 * max(map(abs, effect.values)):  # they agree, except for rounding
         return 0.5 ** len(effect.values) if beyond > 0 else 1.0
     return tail(beyond / effect.error, effect.freedom)

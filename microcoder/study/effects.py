@@ -1,14 +1,13 @@
-"""An effect: what a change does to a statistic, seed by seed, with its 95% interval over the seeds.
+"""Effects: the change of a statistic between arms, paired by seed, with its 95% interval over the seeds.
 
-Arms share their seeds, so that what a seed does to all arms cancels within it. A seed counts only where every arm has
-a finite number for it; the others are left out, and counted.
+Arms share their seeds, so the influence of a seed on all arms cancels. A seed counts only if every arm has a finite
+number for it; the others are left out, and counted.
 
-How far seeds lie apart, where a test has few of them: its own spread, blended with that of its study's other arms.
-Three seeds of two arms say little about their spread, and a t test pays dearly for not knowing it. How much the other
-arms count is estimated over all tests of a report: the less the variances of the tests differ from those of the other
-arms beyond what so few seeds must, the more. These are the moderated t statistics of Smyth (2004), who had few samples
-of many genes. Where all variances are alike it comes to the analysis of randomised blocks, where they are not it stays
-with the test's own.
+The spread between seeds is the test's own spread, blended with that of its study's other arms. Three seeds of two arms
+say little about their spread, and that costs a t test much power. The weight of the other arms is estimated over all
+tests of a report: it is large if the variances of the tests differ from those of the other arms no more than so few
+seeds explain. These are the moderated t statistics of Smyth (2004), who had few samples of many genes. If all variances
+are alike, the result is the analysis of randomised blocks; if they differ, each test keeps its own variance.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-TINY = 1e-300  # stands for a zero divisor in the continued fraction
+TINY = 1e-300  # replaces a zero divisor in the continued fraction
 PRECISION = 1e-15
 CONFIDENCE = 0.95
-ROUNDING = 1e-18  # a variance below this share of the squares is that of numbers which agree
+ROUNDING = 1e-18  # numbers whose variance is below this share of their squares count as equal
 
 
 def tail(t: float, df: float) -> float:
-    """One-sided p of Student's t: the chance that a t variable with `df` degrees of freedom exceeds `t`."""
+    """Return the one-sided p of Student's t: the chance that a t variable with `df` degrees of freedom exceeds `t`."""
     _check(df)
     if math.isnan(t):
         return math.nan
@@ -41,7 +40,7 @@ def tail(t: float, df: float) -> float:
 
 @functools.cache
 def quantile(p: float, df: float) -> float:
-    """Quantile of Student's t: the value that a t variable with `df` degrees of freedom stays below with chance `p`."""
+    """Return the quantile `p` of Student's t with `df` degrees of freedom."""
     _check(df)
     if not 0 < p < 1:
         raise ValueError(f"there is no quantile at {p}; p must lie between 0 and 1, both excluded")
@@ -51,7 +50,7 @@ def quantile(p: float, df: float) -> float:
 
 
 def _exceeded(p: float, df: float) -> float:
-    """Find where the tail is p < 1/2, by bisection until the two ends are neighbouring floats."""
+    """Find the t whose tail is p < 1/2, by bisection until both ends are neighbouring floats."""
     low, high = 0.0, 1.0
     while tail(high, df) > p:
         low, high = high, 2 * high
@@ -61,7 +60,7 @@ def _exceeded(p: float, df: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """Regularised incomplete beta function I_x(a, b); `rest` is 1 - x."""
+    """Return the regularised incomplete beta function I_x(a, b); `rest` is 1 - x."""
     if x <= 0 or rest <= 0:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side
@@ -71,7 +70,7 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Continued fraction 1 + d1 x / (1 + d2 x / (1 + ...)), by Lentz's method."""
+    """Return the continued fraction 1 + d1 x / (1 + d2 x / (1 + ...)), by Lentz's method."""
     value, c, d = 1.0, 1.0, 0.0
     for n in range(1, 10_000):
         m = n // 2
@@ -94,32 +93,32 @@ def _check(df: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The mean over seeds, and the t interval around it; one seed has no interval, no seed a NaN."""
+    """The mean over seeds with its t interval; one seed has no interval, and without seeds the mean is NaN."""
 
     estimate: float
     low: float | None
     high: float | None
-    seeds: tuple[int, ...]  # those that count
-    values: tuple[float, ...]  # one for each of them
-    left_out: int = 0  # seeds that some arm lacks, or has no number for
+    seeds: tuple[int, ...]  # the seeds that count
+    values: tuple[float, ...]  # one for each of these seeds
+    left_out: int = 0  # seeds without a number in some arm
     error: float = math.nan  # the standard error
-    freedom: float = 0.0  # degrees of freedom that it is known with
+    freedom: float = 0.0  # degrees of freedom of the standard error
 
 
 def paired(of: Mapping[int, float], against: Mapping[int, float] | None = None) -> Effect:
-    """The difference of two arms within each seed; or one arm by itself, against 0."""
+    """Return the effect of two arms' difference within each seed; or of one arm, against 0."""
     return _weighted([of], [1.0]) if against is None else _weighted([of, against], [1.0, -1.0])
 
 
 def trend(arms: Sequence[Mapping[int, float]]) -> Effect:
-    """Within each seed, the least-squares slope over the arms in their order: the change per arm."""
+    """Return the effect of the least-squares slope over the arms in order, within each seed: the change per arm."""
     if len(arms) < 2:
         raise ValueError(f"a trend over {len(arms)} arm(s) has no slope; it takes two or more")
     return _weighted(arms, slope_weights(len(arms)))
 
 
 def slope_weights(count: int) -> list[float]:
-    """Weights of the arms in the least-squares slope."""
+    """Return the weights of the arms in the least-squares slope."""
     places = np.arange(count) - (count - 1) / 2  # around 0
     return list((places / (places @ places)).tolist())
 
@@ -136,7 +135,7 @@ def _weighted(arms: Sequence[Mapping[int, float]], weights: Sequence[float]) -> 
 
 
 def with_error(effect: Effect, error: float, freedom: float) -> Effect:
-    """Replace the standard error of an effect, and its interval with it."""
+    """Replace the standard error of an effect and, accordingly, its interval."""
     reach = quantile((1 + CONFIDENCE) / 2, freedom) * error
     low, high = effect.estimate - reach, effect.estimate + reach
     return dataclasses.replace(effect, low=low, high=high, error=error, freedom=freedom)
@@ -144,33 +143,33 @@ def with_error(effect: Effect, error: float, freedom: float) -> Effect:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Two variances of a test's effect in one seed, with their degrees of freedom; they are independent."""
+    """Two independent estimates of the variance of a test's effect in one seed, with their degrees of freedom."""
 
     own: float
     freedom: int
-    others: float  # what the study's other arms would have it be
+    others: float  # estimated from the study's other arms
     lent: int
 
     @property
     def excess(self) -> float:
-        """The logarithm of their ratio, 0 on average where they are alike."""
+        """The logarithm of the ratio of both variances; 0 on average if they are alike."""
         return math.log(self.own / self.others) - _log_bias(self.freedom) + _log_bias(self.lent)
 
     @property
     def expected(self) -> float:
-        """The mean square of `excess` where they are alike."""
+        """The mean square of `excess` if both variances are alike."""
         return trigamma(self.freedom / 2) + trigamma(self.lent / 2)
 
 
 def spread(effect: Effect, weights: Mapping[str, float], arms: Mapping[str, Mapping[int, float]]) -> Spread | None:
-    """Compute both variances of an effect, a weighted sum of arms; None where no other arm has all of its seeds."""
+    """Compute both variances of an effect, a weighted sum of arms; None if no other arm has all of its seeds."""
     whole = {
         name: [arm[seed] for seed in effect.seeds]
         for name, arm in arms.items()
         if all(math.isfinite(arm.get(seed, math.nan)) for seed in effect.seeds)
     }
     table = np.array(list(whole.values()), dtype=float)  # (arms, seeds)
-    between = abs(math.fsum(weights.values())) < 1e-12  # then what a seed does to all arms cancels
+    between = abs(math.fsum(weights.values())) < 1e-12  # then the influence of a seed on all arms cancels
     freedom = len(effect.seeds) - 1
     lent = freedom * (len(table) - 1 - between)
     if freedom < 1 or lent < 1:
@@ -188,8 +187,8 @@ def spread(effect: Effect, weights: Mapping[str, float], arms: Mapping[str, Mapp
 def weight_of_others(spreads: Sequence[Spread]) -> float:
     """Estimate how many degrees of freedom the variance of the other arms is worth, 0 to infinity.
 
-    What is estimated is how far true variances differ. Its standard error is added, on the side of caution: variances
-    that differ a little and are taken to be alike would make too many verdicts.
+    The difference between true variances is estimated, and its standard error is added to be careful: to treat
+    variances as alike that differ a little would give too many verdicts.
     """
     beyond = np.array([each.excess**2 - each.expected for each in spreads if each.own and each.others])
     if len(beyond) < 2:
@@ -209,7 +208,7 @@ def moderated(effect: Effect, found: Spread | None, weight: float) -> Effect:
 
 
 def trigamma(x: float) -> float:
-    """The second derivative of the logarithm of the gamma function."""
+    """Return the second derivative of the logarithm of the gamma function."""
     found = 0.0
     while x < 8:
         found, x = found + 1 / (x * x), x + 1
@@ -218,7 +217,7 @@ def trigamma(x: float) -> float:
 
 
 def digamma(x: float) -> float:
-    """The first derivative of the logarithm of the gamma function."""
+    """Return the first derivative of the logarithm of the gamma function."""
     found = 0.0
     while x < 8:
         found, x = found - 1 / x, x + 1
@@ -227,7 +226,7 @@ def digamma(x: float) -> float:
 
 
 def _log_bias(freedom: float) -> float:
-    """Expected error of the logarithm of an estimated variance."""
+    """Return the expected error of the logarithm of an estimated variance."""
     return digamma(freedom / 2) - math.log(freedom / 2)
 
 

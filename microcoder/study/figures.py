@@ -1,17 +1,17 @@
 """The arms of a study in one figure, like the paper's: held-out accuracy, response length, diversity, reward, time.
 
-1. The mean over seeds stands in front of each seed's raw values, with whiskers at the evaluations; the paper's figures
-   show one run.
+1. The mean over seeds is drawn in front of each seed's raw values, with whiskers at the evaluations. The paper's
+   figures show one run.
 2. Any study can show its step times, not only the evaluator's (figure 6).
-3. A mean over seeds exists only where every seed that recorded the metric has a value. A mean that loses a seed on the
-   way jumps, and the jump would be read as an effect of training.
-4. Arms differ in colour, dashes and marker, so that black and white print tells them apart too. The colours are Okabe
-   and Ito's but for the yellow, which white paper swallows: wine and grey stand in.
+3. A mean over seeds exists only at steps where every seed that recorded the metric has a value. If a seed dropped out,
+   the mean would jump, and the jump would look like an effect of training.
+4. Arms differ in colour, dashes and marker, so they can be told apart in black and white print too. The colours are
+   Okabe and Ito's, with wine and grey instead of yellow, which is hard to see on white paper.
 
-The effects behind all verdicts stand on one page: a forest plot, grouped by aspect. Estimates come standardised, so
-that tokens, seconds and shares can stand on one axis. The axis reaches at most twice as far as nine tenths of the
-values: one interval of two seeds would squeeze all others into dots. What lies beyond ends in an arrow, with its
-numbers beside it.
+The effects behind all verdicts are on one page: a forest plot, grouped by aspect. Estimates are standardised, so that
+tokens, seconds and shares fit on one axis. The axis reaches at most twice as far as nine tenths of the values, because
+one wide interval of two seeds would make all others too small to see. Values beyond the axis end in an arrow, with
+their numbers beside it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
 HATCHES = ("", "/" * 5, "\\" * 5, "")  # of the phases, for print without colours
 PANELS = tuple(TITLES)
 WIDTH = 7.6  # inches
-LINE = 112  # characters of a legend's line
+LINE = 112  # characters in a line of the legend
 HASHED = re.compile(r'(?<=id=")[a-z][0-9a-f]{10}(?=")|(?<=#)[a-z][0-9a-f]{10}(?=["\)])')  # names in an SVG, and uses
 FIGURE_STYLE = {**STYLE, "axes.titlepad": 6, "legend.fontsize": 8, "hatch.linewidth": 0.7}
 
@@ -81,15 +81,15 @@ VERDICT_LOOKS: dict[str, dict[str, Any]] = {
     UNDECIDED: {"color": GREY, "marker": "s", "markerfacecolor": "white"},
     NOT_RUN: {"color": GREY, "marker": "", "linestyle": "none"},
 }
-PAGE_HEIGHT = 10.75  # inches, the most: with the width, a page of A4
-LABEL_LINE = 58  # characters of a label's line
+PAGE_HEIGHT = 10.75  # most inches: with the width, a page of A4
+LABEL_LINE = 58  # characters in a line of a label
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ArmCurves:
-    """An arm of a study as a figure needs it: a name for programs, a label for readers, the metrics of each seed."""
+    """An arm of a study for a figure: its name, its label for readers, and the metrics of each seed."""
 
     name: str
     label: str
@@ -97,20 +97,20 @@ class ArmCurves:
 
 
 def curve(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
-    """Curve of an arm: steps (n,), values of each seed (seeds, n), mean of the smoothed values (n,), NaN where unknown.
+    """Return the curve of an arm: steps (n,), values (seeds, n), mean of the smoothed values (n,), NaN if unknown.
 
     Each seed is smoothed within its own stages, as in the figure of a single run.
     """
     steps, values = _by_step(arm, name, lambda run: series(run, name))
     _, smoothed = _by_step(arm, name, lambda run: np.concatenate([smooth(series(s, name)) for s in stages(run)]))
-    return steps, values, smoothed.sum(axis=0) / max(1, len(smoothed))  # a sum with a NaN is one
+    return steps, values, smoothed.sum(axis=0) / max(1, len(smoothed))  # a sum with a NaN is NaN
 
 
 def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
-    """Evaluations of an arm: steps (n,), mean over seeds (n,), lower and upper ends of the whiskers (2, n).
+    """Return the evaluations of an arm: steps (n,), mean over seeds (n,), lower and upper ends of whiskers (2, n).
 
-    They span the 95% t interval of three seeds or more, and the range of fewer: the interval of two would be almost 13
-    times as wide.
+    Whiskers are the 95% t interval for three seeds or more, and the range for fewer: an interval of two seeds would be
+    almost 13 times as wide.
     """
     steps, values = _by_step(arm, name, lambda run: series(run, name))
     shared = np.isfinite(values).all(axis=0)
@@ -125,15 +125,15 @@ def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
 
 
 def boundaries(arm: ArmCurves) -> list[float]:
-    """Steps at which a stage of any seed begins, less half a step."""
+    """Return the steps at which a stage of any seed begins, minus half a step."""
     cuts = (itertools.pairwise(stages(run)) for run in arm.runs)
     return sorted({after[0]["step"] - 0.5 for _, after in itertools.chain.from_iterable(cuts)})
 
 
 def step_time(arm: ArmCurves) -> Series:
-    """Seconds of each phase (phases,), the mean over the steps of the fastest seed; zeros if never timed.
+    """Return the seconds of each phase (phases,): the mean over the steps of the fastest seed; zeros if never timed.
 
-    Runs share their machine, and the fastest is the one that others slowed down least.
+    Runs share a machine, and other runs slowed the fastest seed down least.
     """
     means = []
     for run in arm.runs:
@@ -145,7 +145,7 @@ def step_time(arm: ArmCurves) -> Series:
 
 
 def _by_step(arm: ArmCurves, name: str, values: Callable[[Metrics], Series]) -> tuple[Series, Series]:
-    """All steps (n,), and a row of `values` for each seed that recorded the metric (seeds, n)."""
+    """Return all steps (n,), and a row of `values` for each seed that recorded the metric (seeds, n)."""
     runs = [run for run in arm.runs if np.isfinite(series(run, name)).any()]
     steps = np.unique(np.concatenate([series(run, "step") for run in runs] or [np.empty(0)]))
     rows = np.full((len(runs), len(steps)), np.nan)
@@ -172,25 +172,25 @@ def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves]) -> None:
             for step in boundaries(arm):
                 axis.axvline(step, color=look["color"], dashes=look["dashes"], linewidth=0.7, zorder=1)
     else:
-        _finish(axis, TITLES.get(name, name))  # says that nothing was recorded
+        _finish(axis, TITLES.get(name, name))  # writes "not recorded" if there is no curve
     axis.set_xlim(first - margin, last + margin)
     axis.xaxis.get_major_locator().set_params(integer=True)
 
 
 def _evaluations(axis: Any, steps: Series, mean: Series, ends: Series, shift: float, look: dict[str, Any]) -> None:
-    """`shift`, in steps, lets the whiskers of the arms stand side by side."""
+    """Draw evaluations with whiskers. `shift`, in steps, keeps the whiskers of the arms apart."""
     if steps.size:
         axis.vlines(steps + shift, *ends, color=look["color"], linewidth=0.9, alpha=0.6)
         axis.plot(steps + shift, mean, linewidth=1.3, **look)
 
 
 def _curves(axis: Any, steps: Series, values: Series, mean: Series, shift: float, look: dict[str, Any]) -> None:
-    """`shift`, between 0 and 1, keeps the markers of the arms apart."""
+    """Draw the curves of an arm. `shift`, between 0 and 1, keeps the markers of the arms apart."""
     if steps.size:
         axis.plot(steps, values.T, color=look["color"], linewidth=0.5, alpha=0.2)
         every = max(1, len(steps) // 5)
         known = np.pad(np.isfinite(mean), 1)  # (n + 2,)
-        marked = known[1:-1] & ~known[:-2] & ~known[2:]  # a point between gaps has no line to be seen by
+        marked = known[1:-1] & ~known[:-2] & ~known[2:]  # a point between gaps has no line, so it needs a marker
         marked[int(shift * every) :: every] = True
         axis.plot(steps, mean, linewidth=1.6, markevery=marked, **look)
 
@@ -220,7 +220,7 @@ def draw_time(axis: Any, arms: Sequence[ArmCurves]) -> None:
 def draw(
     study_title: str, figure: int, arms: Sequence[ArmCurves], path: str | Path, panels: Sequence[str] = PANELS
 ) -> None:
-    """Draw the arms into `path` + ".png" and `path` + ".svg"; `figure` is the number of the paper's, or 0.
+    """Draw the arms into `path` + ".png" and `path` + ".svg"; `figure` is the number of the paper's figure, or 0.
 
     A panel is "time" or a metric; a metric of evaluations (test_...) gets a marker and whiskers at each.
     """
@@ -240,7 +240,7 @@ def draw(
         if metrics:
             _draw_metrics(parts[0], metrics, columns, arms)
         if "time" in panels:
-            draw_time(parts[-1].subplots(), arms)  # in a part of its own: the labels beside the bars narrow no panel
+            draw_time(parts[-1].subplots(), arms)  # a separate part: the labels of bars would narrow the panels
         title = f"{study_title} (the paper's figure {figure})" if figure else study_title
         page.suptitle(title, fontsize=10, x=0.01, ha="left", parse_math=False)
         lines = _legend(matplotlib, page, arms, panels) if metrics else 0
@@ -249,10 +249,10 @@ def draw(
 
 
 def save(page: Any, path: str | Path) -> None:
-    """Write a figure as .png, in 256 colours, and as .svg; the same bytes for the same figure."""
+    """Write a figure as .png, in 256 colours, and as .svg; equal figures give equal bytes."""
     from PIL import Image
 
-    picture, drawing = (Path(f"{path}{end}") for end in (".png", ".svg"))  # not with_suffix: T-0.6 has a dot of its own
+    picture, drawing = (Path(f"{path}{end}") for end in (".png", ".svg"))  # not with_suffix: T-0.6 has a dot
     pixels, text = io.BytesIO(), io.StringIO()
     page.savefig(pixels, format="png", dpi=200)
     few = Image.open(pixels).convert("RGB").quantize(256, dither=Image.Dither.NONE)  # a third of the file
@@ -264,7 +264,7 @@ def save(page: Any, path: str | Path) -> None:
 
 
 def _in_order(svg: str) -> str:
-    """Number the clips of an SVG. Matplotlib names them by a hash of their place, whose last bit varies."""
+    """Number the clips of an SVG. Matplotlib names them by a hash of their position, whose last bit varies."""
     names: dict[str, str] = {}
     return HASHED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}{len(names)}"), svg)
 
@@ -275,12 +275,12 @@ def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequenc
         unused.remove()
     for place, (axis, name) in enumerate(zip(axes, metrics, strict=False)):
         draw_metric(axis, name, arms)
-        if place + columns >= len(metrics):  # the lowest of its column
+        if place + columns >= len(metrics):  # the lowest panel of its column
             axis.set_xlabel("step")
 
 
 def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Sequence[str]) -> int:
-    """Draw the legend under the panels, and return how many lines it takes."""
+    """Draw the legend under the panels, and return its number of lines."""
     evaluated = [name.startswith("test_") for name in panels if name != "time"]
     notes = {
         "thick: mean over seeds, smoothed; thin: each seed": not all(evaluated),
@@ -303,8 +303,8 @@ def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Seque
 def draw_effects(rows: Sequence[Row], path: str | Path, title: str = "", scale: str = "standardised effect") -> None:
     """Draw rows of {"aspect", "label", "estimate", "low", "high", "verdict"} into `path` + ".png" and + ".svg".
 
-    Aspects are headings, in the order in which they first occur. `low` and `high` are None where there is no interval,
-    and so is the estimate of a claim that was not run. `scale` names the axis.
+    Aspects are headings, in the order in which they first occur. `low` and `high` are None if there is no interval;
+    the estimate is None for a claim that was not run. `scale` names the axis.
     """
     if not rows:
         raise StudyError("there are no effects to draw: name at least one claim")
@@ -320,7 +320,7 @@ def draw_effects(rows: Sequence[Row], path: str | Path, title: str = "", scale: 
         axis.axvline(0, color="black", linewidth=0.8, zorder=1)
         axis.grid(visible=True, axis="x")
         axis.spines["left"].set_visible(False)
-        axis.set_zorder(1)  # arrows may reach over what is beside
+        axis.set_zorder(1)  # arrows may reach beyond the axis
         axis.patch.set_visible(False)
         words.set_axis_off()
         numbers.set_axis_off()
@@ -332,7 +332,7 @@ def draw_effects(rows: Sequence[Row], path: str | Path, title: str = "", scale: 
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, float, Row | None]]:
-    """Lay out the lines of the plot: text, height in lines, and row (None for a heading)."""
+    """Yield the lines of the plot: text, height in lines, and row (None for a heading)."""
     for aspect in dict.fromkeys(row["aspect"] for row in rows):
         yield aspect, 1.5, None
         for row in rows:
@@ -346,7 +346,7 @@ def _write(words: Any, axis: Any, numbers: Any, lines: Sequence[tuple[str, float
     for n, (text, height, row) in enumerate(lines):
         at, top = top + height / 2, top + height
         if row is None:
-            words.text(0, at + 0.2, text, va="center", weight="bold", parse_math=False)  # nearer to what it is about
+            words.text(0, at + 0.2, text, va="center", weight="bold", parse_math=False)  # nearer to the rows below it
             continue
         words.text(0, at, text, va="center", linespacing=1.05, parse_math=False)
         numbers.text(0, at, f"  {_in_figures(row)}", va="center")
@@ -369,7 +369,7 @@ def _effect_limits(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _interval(axis: Any, row: Row, at: float) -> None:
-    """Draw a dot and its interval; an arrow where they reach beyond the axis."""
+    """Draw a dot and its interval; an arrow if they reach beyond the axis."""
     look, (left, right) = VERDICT_LOOKS[row["verdict"]], axis.get_xlim()
     estimate, low, high = (series([row], name)[0] for name in ("estimate", "low", "high"))
     axis.plot(np.clip([low, high], left, right), [at, at], color=look["color"], linewidth=1.4)
@@ -389,7 +389,7 @@ def _in_figures(row: Row) -> str:
 
 
 def _verdict_legend(matplotlib: Any, page: Any, rows: Sequence[Row]) -> None:
-    """Draw the legend: each verdict that occurs, and how often."""
+    """Draw the legend: each verdict that occurs, with its count."""
     counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICT_LOOKS}
     there = [verdict for verdict, count in counts.items() if count]
     handles = [matplotlib.lines.Line2D([], [], linewidth=1.4, **VERDICT_LOOKS[verdict]) for verdict in there]

@@ -1,15 +1,15 @@
-"""The runs of studies, side by side: what is finished stays, what was begun goes on.
+"""Launch the runs of studies, several at a time: finished runs stay, stopped ones are resumed.
 
-Arms with the same settings share a run, whichever studies they are in. A run is named after the first of its arms:
-`truncation.none.0`. One that lies there already is known by its settings and not by its name: what another study has
-made is not made again, and what was made with other settings never counts.
+Arms with the same settings share a run, even across studies. A run is named after the first of its arms:
+`truncation.none.0`. An existing run is recognised by its settings, not by its name. So a run that another study has
+made is not made again, and a run with other settings never counts.
 
     OUT/SCALE/plan.json                {"truncation/none/0": "context.medium.0"}: the run of each study, arm and seed
     OUT/SCALE/studies/truncation.toml  the studies' files, so that a report needs nothing else
     OUT/SCALE/runs/context.medium.0/   run directories of `microcoder train`
     OUT/SCALE/logs/context.medium.0.log
-    OUT/SCALE/varied.jsonl             problems with answers in varied formats, where a study trains on them
-    OUT/SCALE/judged/                  what was measured of a run besides (policies.py)
+    OUT/SCALE/varied.jsonl             problems with answers in varied formats, if a study trains on them
+    OUT/SCALE/judged/                  further measurements of a run (policies.py)
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from .policies import judge_runs, write_varied
 
 Identity = Mapping[str, str]  # setting -> its value as text
 Place = tuple[str, str, int]  # study, arm, seed
-FREE = {  # settings that change nothing in what a run finds out
+FREE = {  # settings that do not change the results of a run
     "train.folder",
     "train.name",
     "train.trackers",
     "train.save_every",
     "train.keep_checkpoints",
-    "train.micro_batch_size",  # of the same gradient
+    "train.micro_batch_size",  # the gradient stays the same
     "rollout.memory",
-    "grpo.preset",  # a name for other settings, which are all compared
+    "grpo.preset",  # only names other settings, which are all compared
     "judge.on",
     "judge.workers",
     "judge.queue",
 }
-PATHS = ("model.name", "data.train")  # settings that may lead into the folder of the scale
+PATHS = ("model.name", "data.train")  # settings that may be paths inside the scale's folder
 Tell = Callable[[str], None]
 
 
@@ -61,18 +61,18 @@ GRACE_S = 15.0  # from the request to stop until a process is killed
 
 @dataclass
 class Planned:
-    """One run; it may serve several arms."""
+    """A planned run; several arms may share it."""
 
     name: str
-    settings: tuple[str, ...]  # with gaps, see `filled`
-    after: str = ""  # the name of the run whose last weights it begins with
+    settings: tuple[str, ...]  # with placeholders, see `filled`
+    after: str = ""  # name of the run whose final weights it starts from
     measurements: set[str] = field(default_factory=set)
 
 
 def plan(
     studies: Sequence[Study], seeds: Sequence[int], there: Mapping[str, Identity] | None = None
 ) -> tuple[list[Planned], dict[Place, str]]:
-    """Plan the runs, in rounds of one seed, and name the run of each arm and seed. `there`: the runs that exist."""
+    """Plan the runs, one seed after the other, and name the run of each arm and seed. `there`: existing runs."""
     there = there or {}
     named = {_key(identity): name for name, identity in sorted(there.items(), reverse=True)}
     if len({study.name for study in studies}) < len(studies):
@@ -103,7 +103,7 @@ def plan(
 
 
 def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
-    """Fill in the settings of a run as `microcoder train` takes them; `out` is the folder of the scale."""
+    """Fill in the placeholders in the settings of a run, for `microcoder train`; `out` is the scale's folder."""
     paths = {PLACE: f"{out}/varied.jsonl", "{runs}": f"{out}/runs"}
     for gap, path in paths.items():
         settings = [setting.replace(gap, path) for setting in settings]
@@ -111,14 +111,14 @@ def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
 
 
 def identify(config: Config) -> Identity:
-    """The settings that decide what a run finds, independent of its folder."""
+    """Return the settings that a run's results depend on, independent of its folder."""
     found = {key: toml_value(attrgetter(key)(config)) for key, _ in settings() if key not in FREE}
     home = f'"{Path(config.train.folder).parent}/'
     return found | {key: found[key].replace(home, '"{out}/') for key in PATHS}
 
 
 def shared(where: Mapping[Place, str]) -> list[str]:
-    """Say which arms share their runs."""
+    """List the arms that share their runs."""
     served: dict[str, list[str]] = {}
     for (study, arm, _), name in where.items():
         served.setdefault(name, []).append(f"{study}/{arm}")
@@ -132,15 +132,15 @@ def _key(identity: Identity) -> str:
 
 @dataclass
 class StudyOutcome:
-    """The names of the runs: finished, failed, left."""
+    """Names of runs by outcome: finished, failed, left."""
 
     finished: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)  # stopped, or never begun
+    left: list[str] = field(default_factory=list)  # stopped or never started
 
 
 def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[list[Planned], dict[Place, str]]:
-    """Plan the runs of studies; `out` is the folder of the scale, whose runs are taken over."""
+    """Plan the runs of studies; `out` is the scale's folder, whose existing runs are used."""
     there: dict[str, Identity] = {}
     for path in sorted(out.glob("runs/*/config.toml")):
         try:
@@ -153,17 +153,17 @@ def planned(studies: Sequence[Study], seeds: Sequence[int], out: Path) -> tuple[
 def run_studies(
     studies: Sequence[Study], seeds: Sequence[int], out: Path, together: int, stop_after: float, tell: Tell
 ) -> StudyOutcome:
-    """Make the missing runs. `tell` gets a line as each one ends. ModuleNotFoundError where no run could start."""
+    """Make the missing runs. `tell` is called with a line as each one ends. Raise ModuleNotFoundError without torch."""
     if find_spec("torch") is None:
         raise ModuleNotFoundError("the runs of a study need the extra `train`", name="torch")
-    out = out.resolve()  # it becomes part of settings, and the same folder may be named in many ways
+    out = out.resolve()  # it becomes part of settings, and one folder can be written in many ways
     deadline = time.monotonic() + stop_after
     runs, where = planned(studies, seeds, out)
     (out / "studies").mkdir(parents=True, exist_ok=True)
     held = take_lock(out, "name another folder with --out")
     try:
         path = out / "plan.json"
-        known = json.loads(path.read_bytes()) if path.exists() else {}  # what other commands have planned stays
+        known = json.loads(path.read_bytes()) if path.exists() else {}  # keep what other commands have planned
         known |= {"/".join(map(str, place)): name for place, name in where.items()}
         write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
         for study in studies:
@@ -184,10 +184,10 @@ def run_studies(
 
 
 def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: StudyOutcome) -> None:
-    """Make the runs side by side; one that begins with the weights of another waits until that one is finished.
+    """Make the runs, several at a time; a run that starts from another's weights waits until that one is finished.
 
-    A run that fails after it has made steps is resumed once, after the others: where several share a
-    GPU, it may only have run out of memory that the others held.
+    A run that fails after some steps is resumed once, after the others: if several share a GPU, it may only have run
+    out of memory that the others held.
     """
     planned = {run.name: run for run in todo}
     times: list[float] = []
@@ -206,7 +206,7 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
             tell(f"{name}: failed with exit status {status}; {words}the end of {last.log}:\n{tail(last.log)}")
             return [job(planned[name])] if first else []
         for file in folder.glob("checkpoints/*/optimizer.pt"):
-            file.unlink()  # two thirds of a checkpoint, and of no use to a finished run
+            file.unlink()  # two thirds of a checkpoint, and useless after a run is finished
         outcome.finished.append(name)
         left = len(todo) + len(again) - len(times)
         ahead = f"{left} left, about {duration(left * sum(times) / len(times) / together)}" if left else "the last one"
@@ -270,14 +270,15 @@ def side_by_side(
     ended: Callable[[Command, int, float], Sequence[Command] | None],
     ready: Callable[[Command], bool] = lambda _: True,
 ) -> list[Command]:
-    """Run the commands in order, `together` at a time; one that is not ready lets others go first. As each one ends,
-    `ended(job, exit status, seconds)` is called, and what it returns is run after the others.
+    """Run commands in order, `together` at a time; a command that is not ready is skipped for now.
 
-    Returns the jobs that were stopped or never begun. Each has one thread, unless OMP_NUM_THREADS says otherwise: what
-    a run finds does not hang on how many run beside it, and threads that wait for each other on busy cores are slow.
+    As each one ends, `ended(job, exit status, seconds)` is called; a job that it returns is run after the others.
 
-    A command is told to stop once, whatever ends this process: it gets Ctrl-C (SIGINT) where we get Ctrl-C or SIGTERM,
-    and where we are killed, the system kills it. So the same commands can be started again at once.
+    Return the jobs that were stopped or never started. Each has one thread, unless OMP_NUM_THREADS is set: so results
+    do not depend on how many run at a time, and threads that wait for each other on busy cores are slow.
+
+    Commands end with this process: they get one Ctrl-C (SIGINT) if it gets Ctrl-C or SIGTERM, and the system kills
+    them if it is killed. So the same commands can be started again at once.
     """
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + stop_after
@@ -289,7 +290,7 @@ def side_by_side(
                     waiting.remove(job)
                     running[job] = _start(job, environment), time.monotonic()
                 if not running:
-                    break  # nothing will ever make the others ready
+                    break  # the others will never be ready
                 time.sleep(0.1)
                 for job, (process, started) in list(running.items()):
                     if process.poll() is not None:
@@ -302,7 +303,7 @@ def side_by_side(
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """Stop in order at SIGTERM and SIGINT, which processes that a shell started with `&` would ignore."""
+    """Stop properly at SIGTERM and SIGINT; without this, processes started with `&` in a shell ignore SIGINT."""
     handlers = {signal.SIGTERM: lambda *_: sys.exit(143), signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
@@ -321,7 +322,7 @@ def _start(job: Command, environment: dict[str, str]) -> subprocess.Popen[bytes]
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # a terminal's Ctrl-C comes to us alone: two of them would cut its ending short
+            start_new_session=True,  # only we get a terminal's Ctrl-C: a second one would interrupt its ending
             preexec_fn=functools.partial(kernel.die_with_parent, os.getpid()),
         )
 

@@ -1,4 +1,4 @@
-"""A statistic of one run, written as it is read: `last(diversity) - first(diversity)`.
+"""Statistics of a run's metrics, written as `last(diversity) - first(diversity)`.
 
     first(m)       mean over the first tenth of the steps; of a test_ metric, the evaluation before training
     last(m)        mean over the last quarter of the steps; of a test_ metric, the last evaluation of training
@@ -10,8 +10,8 @@
     growth(m)      the same over the first half of the steps
     rough(m)       standard deviation of the changes from one recorded value to the next
 
-A share of n steps is rounded down, a half up, and no window is empty. What was not recorded is left out; a statistic
-with nothing to stand on is NaN. Noise alone gives every run a peak, and so a fall above 0: compare falls between arms.
+A share of n steps is rounded down, a half up, and no window is empty. Missing values are left out; a statistic without
+any value is NaN. Noise alone gives every run a peak, and so a fall above 0: compare falls between arms.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from ..runs.plot import Metrics, Series, series, smooth, stages
 from ..schema import POLICIES, nearest
 
-METRICS = (  # what a run records that is a number and may be claimed something about
+METRICS = (  # the numbers of a run that a claim may be about
     "reward", "accuracy", "length_mean", "length_max", "length_finished", "truncated_share", "repeated_share",
     "masked_share", "no_signal_share", "no_code_share", "diversity", "entropy", "clip_low", "clip_high", "kl", "loss",
     "grad_norm", "temperature", "tokens", "tokens_per_s", "generation_s", "judging_s", "update_s", "other_s", "step_s",
@@ -45,7 +45,7 @@ def measure(expression: str, metrics: Metrics) -> float:
 
 
 def parse(expression: str) -> list[tuple[int, str, str]]:
-    """Parse an expression into terms (sign, function, metric). ValueError says what cannot be read."""
+    """Parse an expression into terms (sign, function, metric). Raise ValueError with the part that cannot be read."""
     terms: list[tuple[int, str, str]] = []
     at = 0
     while at < len(expression) or not terms:

@@ -1,4 +1,4 @@
-"""The report as Markdown: verdicts, what was run, every claim, every study, and how claims are decided."""
+"""The report of studies as Markdown: verdicts, runs, every claim, every study, and how claims are decided."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ verdict is stricter than that, since it allows for the number of claims."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Write a table. Cells are Markdown already; the first `words` columns hold words, the others numbers."""
+    """Write a Markdown table from cells in Markdown; the first `words` columns hold words, the others numbers."""
     line = ["---"] * words + ["---:"] * (len(head) - words)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, line, *rows))
 
@@ -39,7 +39,7 @@ def picture(words: str, path: str) -> str:
 
 
 def anchor(heading: str) -> str:
-    """GitHub's anchor of a heading: its words in small letters, joined by hyphens."""
+    """Return GitHub's anchor of a heading: its words in lower case, joined by hyphens."""
     return "#" + re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

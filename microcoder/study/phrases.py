@@ -1,7 +1,7 @@
-"""Numbers of a study as people read them: `+4.1 points (+1.2 to +7.0)`, `at least +2 points`, `p = 0.003`.
+"""Numbers of a study in words: `+4.1 points (+1.2 to +7.0)`, `at least +2 points`, `p = 0.003`.
 
-A number is rounded to what its interval is worth, and never across a bound that a verdict depends on: 1.996 points that
-fall short of 2 are not shown as 2.0.
+The width of the interval decides the number of digits. A number is never rounded across a bound that a verdict depends
+on: 1.996 points, less than the bound 2, are not shown as 2.0.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .measures import parse
 from .plan import ClaimTest
 
 MINUS = "\N{MINUS SIGN}"
-MOST = 12  # decimals
+MOST = 12  # most decimals
 SHARES = ("accuracy", "_share", "_at_k", "_mistaken", "_refused", "_accepted", "clip_low", "clip_high", "_also")
 
 
 def unit_of(statistic: str) -> tuple[float, str]:
-    """Factor and unit in which a statistic is shown: (100.0, "points"); the unit may be empty."""
+    """Return the factor and the unit for showing a statistic: (100.0, "points"); the unit may be empty."""
     kinds = {_unit(function, metric) for _, function, metric in parse(statistic)}
     return kinds.pop() if len(kinds) == 1 else (1.0, "")
 
@@ -60,7 +60,7 @@ def signed(effect: Effect, factor: float = 1.0, unit: str = "", bounds: Iterable
 
 
 def expected_words(test: ClaimTest) -> str:
-    """Write what a test expects: `at least +2 points`."""
+    """Write the expectation of a test: `at least +2 points`."""
     factor, unit = unit_of(test.statistic)
     size = f"{factor * test.by:g} {unit}".rstrip() + (" per arm" if test.over else "")
     if test.expect == "same":
@@ -71,7 +71,7 @@ def expected_words(test: ClaimTest) -> str:
 
 
 def comparison(test: ClaimTest) -> str:
-    """Write what a test compares, as Markdown: a statistic, and arms."""
+    """Write the statistic and the arms of a test as Markdown."""
     arms = f"trend over {', '.join(test.over)}" if test.over else f" {MINUS} ".join(test.arms)
     return f"`{test.statistic}`, {arms}"
 
@@ -96,9 +96,9 @@ def duration(seconds: float) -> str:
 
 
 def decimals(numbers: list[float], bounds: list[float]) -> int:
-    """Decimals to show: two figures of half the interval, and more where rounding would cross a bound."""
+    """Return the number of decimals: two digits of half the interval, and more if rounding would cross a bound."""
     half = (numbers[-1] - numbers[1]) / 2 if len(numbers) == 3 else 0.0
-    width = half if half > 1e-9 * abs(numbers[0]) else abs(numbers[0]) or 1.0  # seeds that all agree have no interval
+    width = half if half > 1e-9 * abs(numbers[0]) else abs(numbers[0]) or 1.0  # seeds that agree have no interval
     return _kept(numbers, bounds, min(MOST, max(0, 1 - math.floor(math.log10(width)))))
 
 
@@ -110,5 +110,5 @@ def _kept(numbers: list[float], bounds: list[float], places: int) -> int:
 
 
 def _side(x: float, bound: float) -> int:
-    """Side of a bound: 1 above, -1 below, 0 on it but for the rounding errors of a sum."""
+    """Return the side of a bound: 1 above, -1 below, 0 on it, except for rounding errors of a sum."""
     return 0 if math.isclose(x, bound, rel_tol=1e-9, abs_tol=1e-9) else 1 if x > bound else -1

@@ -1,16 +1,16 @@
-"""A study's file -> what it compares at a scale, and what is claimed of it. The package's own are in `studies/`.
+"""Read a study's file: its arms at a scale, and its claims. The package's own studies are in `studies/`.
 
-    title, figure, about               figure: the number of the paper's, if it has one
+    title, figure, about               figure: the number of the paper's figure, if there is one
     shared = [...]                     settings of all arms, after those of the scale (scales.toml)
-    measurements = ["judging"]         what is measured of the finished runs besides (policies.py)
+    measurements = ["judging"]         further measurements of finished runs (policies.py)
     [at.SCALE]                         shared, measurements: instead, at that scale
 
     [[arms]]                           an arm: the settings of `microcoder train` that make it
     name, label
-    set = ["grpo.mask=none"]           the one thing that the arm changes
+    set = ["grpo.mask=none"]           the settings that the arm changes
     stages = [{ at = 0.25, temperature = 1.0 }]   later stages, each at a share of the steps
-    ramp = 1.0                         a temperature to go to by a little each step
-    after = "first"                    it begins with the weights that this arm ended with, under the same seed
+    ramp = 1.0                         a final temperature, approached a little at each step
+    after = "first"                    start from the final weights of this arm with the same seed
     [arms.at.SCALE]                    label, set, stages, ramp: instead, at that scale
 
     [[claims]]                         a conclusion of the paper, and the tests that would show it
@@ -28,8 +28,8 @@
     expect = "more"
     by = 0.0
 
-`{varied}` in a setting stands for the starter problems with answers in varied formats (policies.py). What is unknown,
-missing or of another kind is refused with its place and a remedy.
+`{varied}` in a setting stands for the starter problems with answers in varied formats (policies.py). A key that is
+unknown, missing or of a wrong type is refused with its place and a remedy.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PLACE = "{varied}"  # stands for the problems with varied answers in the setting
 
 
 class StudyError(ValueError):
-    """A study or a claim that cannot be used; the message says where, why, and what would work."""
+    """A study or a claim that cannot be used; the message says where, why, and what to write instead."""
 
 
 def among(word: str, known: Collection[str], what: str = "there are") -> str:
@@ -93,7 +93,7 @@ def text(record: dict[str, Any], names: Iterable[str], where: str) -> None:
 
 
 def texts(record: dict[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Read a list of texts; empty where it is left out."""
+    """Read a list of texts; empty if it is left out."""
     found = record.get(name, [])
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise StudyError(f'{where}: {name} is {found!r}; it must be a list of texts: {name} = ["..."]')
@@ -115,7 +115,7 @@ def tables(record: dict[str, Any], name: str, where: str, above: str = "") -> li
 
 @dataclass(frozen=True, slots=True)
 class ClaimTest:
-    """One comparison of arms, and what is expected of it."""
+    """One comparison of arms, and its expected result."""
 
     statistic: str
     expect: str
@@ -131,11 +131,11 @@ class ClaimTest:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A conclusion of the paper; it holds if all of its tests do."""
+    """A conclusion of the paper; it holds if all of its tests hold."""
 
     number: int
     text: str
-    study: str  # the paper's aspect, where the study is ours
+    study: str  # the name of the study; for our own studies, an aspect of the paper
     tests: tuple[ClaimTest, ...]
 
 
@@ -203,7 +203,7 @@ class Scale:
     seeds: int
     together: int  # runs side by side; 0: one for each core
     settings: tuple[str, ...]
-    needs: tuple[str, ...]  # settings that it leaves to the command line
+    needs: tuple[str, ...]  # settings that the command line must give
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def find_scale(name: str) -> Scale:
 
 
 def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where: str) -> Arm:
-    """Read the arm that a table describes; `shared` are the settings that it begins with."""
+    """Read an arm from its table; `shared` are the settings that come first."""
     only(record, ("name", "label", "set", "stages", "ramp", "after", "at"), where)
     here = {**record, **at_scale(record, scale, ("label", "set", "stages", "ramp"), where)}
     text(here, ["name", *(name for name in ("label", "after") if name in here)], where)
@@ -257,7 +257,7 @@ def at_scale(record: dict[str, Any], scale: Scale, known: Collection[str], where
 
 
 def configured(settings: Sequence[str], where: str) -> Config:
-    """Load the configuration of an arm; refuse settings that are not an arm's, and values that cannot be."""
+    """Load the configuration of an arm. Raise StudyError for settings that an arm may not set, and for bad values."""
     for name in (setting.partition("=")[0] for setting in settings):
         if name in TAKEN:
             raise StudyError(f"{where}: {name} is not an arm's to set: {TAKEN[name]}; leave it out")
@@ -279,7 +279,7 @@ def _stages(stages: Any, config: Config, where: str) -> list[dict[str, Any]]:
 
 
 def _ramp(end: Any, config: Config, where: str) -> list[dict[str, Any]]:
-    """Make a stage for each step but the first: a continuous change of temperature, in small steps."""
+    """Make a stage for each step after the first: a continuous change of temperature, in small steps."""
     if end is None:
         return []
     start, steps = config.grpo.temperature, config.train.steps
@@ -311,7 +311,7 @@ def find_study(name: str) -> Path:
 
 
 def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Study:
-    """Read a study at a scale. `extra`: settings of all arms; what the file itself sets wins over them."""
+    """Read a study at a scale. `extra`: settings of all arms; settings in the file override them."""
     path = Path(path)
     data, where = read_toml(path), str(path)
     only(data, ("title", "figure", "about", "shared", "measurements", "at", "arms", "claims"), where)
@@ -332,7 +332,7 @@ def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Stu
 
 
 def choose_studies(names: Sequence[str], scale_name: str, extra: Sequence[str] = ()) -> tuple[Scale, list[Study]]:
-    """Read the studies that are named (`all`: the package's own) at a scale. `extra`: settings for all of them."""
+    """Read the named studies (`all`: the package's own) at a scale. `extra`: settings for all of them."""
     names = [each for name in names for each in (ORDER if name == "all" else (name,))]
     if not names:
         raise StudyError(f"name a study: {', '.join(ORDER)}, all of them by `all`, or a file of your own")

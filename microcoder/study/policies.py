@@ -1,18 +1,18 @@
-"""What each judging policy gets wrong on programs that a run wrote, on problems with answers in varied formats.
+"""Measure the mistakes of each judging policy on a run's programs, on problems with answers in varied formats.
 
-For about six in ten starter problems, chosen by their ids, each expected answer of a kind that has another format gets
-it, as collections from many places have them:
+About six in ten starter problems, chosen by their ids, get expected answers in another format, as in data sets
+collected from many places:
 
     tuple     a returned list is expected as a tuple: [1, 2] as (1, 2)
-    lines     printed items are expected one a line: 1 2 as 1, 2 below each other
+    lines     printed items are expected on separate lines: 1 2 as 1, 2 below each other
     float     an integer is expected as a calculation in floating point leaves it: 25 as 25.000000000000007
 
-A right program stays right: `robust` accepts it (sequence, tokens, numbers), LiveCodeBench's rule, `exact`, does not.
-Texts have no other format that a careful comparison could accept, and stay as they are.
+A right program stays right: `robust` accepts it (sequence, tokens, numbers), but `exact`, LiveCodeBench's rule, does
+not. Texts have no other format that a careful comparison could accept, so they are not changed.
 
-The truth about a program is what `robust` says of it on the problem's original answers: it refused none of 3,000
-references, and accepted none of 11,526 wrong solutions (benchmarks/data). Each policy is compared with it on the
-answers in varied formats, which the run was trained on. The result of a run is one flat record:
+The verdict of `robust` on the problem's original answers counts as the truth: it refused none of 3,000 references, and
+accepted none of 11,526 wrong solutions (benchmarks/data). Each policy is compared with it on the answers in varied
+formats, which the run was trained on. The result of a run is one flat record:
 
     programs, right, faults              how many were judged; how many are right; the judge's own faults, left out
     exact_right_refused, ..              how many right ones a policy refuses
@@ -37,15 +37,15 @@ from ..schema import ACCEPTED, POLICIES, Problem, Test, Verdict
 from ..starter import operations, problems
 
 SHARE = 0.6
-LARGEST = 10**5  # of an integer as a float: one more or less is then far beyond the tolerance of 1e-6
+LARGEST = 10**5  # largest integer written as a float: a difference of 1 is then far beyond the tolerance of 1e-6
 NOISE = 1 + 2**-52
-PROGRAMS = 300  # of a run, drawn at random
+PROGRAMS = 300  # judged for each run, drawn at random
 FAULT = "internal_error"
 Program = tuple[str, str]  # the problem's id, the code
 
 
 def varied(problem: Problem) -> Problem:
-    """Rewrite the expected answers of a problem in another format, if it is one of those chosen."""
+    """Rewrite the expected answers of a problem in another format, if its id is chosen."""
     if random.Random(f"varied {problem.id}").random() >= SHARE:
         return problem
     gives = operations()[problem.lineage[-1]].gives
@@ -71,7 +71,7 @@ def write_varied(path: Path, count: int) -> None:
 
 
 def judge_runs(runs: Iterable[Path], varied_file: Path, results: Path) -> Iterator[str]:
-    """Judge programs of each run into results/RUN.json; yield the name of a run as soon as its file is written."""
+    """Judge programs of each run and write results/RUN.json; yield the name of a run as soon as its file is written."""
     results.mkdir(parents=True, exist_ok=True)
     varied = {problem.id: problem for problem in read_problems(varied_file) if isinstance(problem, Problem)}
     originals = {problem.id: problem for problem in problems("train", len(varied))}
@@ -83,7 +83,7 @@ def judge_runs(runs: Iterable[Path], varied_file: Path, results: Path) -> Iterat
 
 
 def drawn(run: Path) -> list[Program]:
-    """Draw programs among the rollouts of all steps; the draw depends on the name of the run only."""
+    """Draw programs from the rollouts of all steps; the draw depends on the name of the run only."""
     rows = [row for step in steps(run) for row in read_rollouts(run, step) if row["code"]]
     rows = random.Random(f"judging {run.name}").sample(rows, min(PROGRAMS, len(rows)))
     return [(row["problem"], row["code"]) for row in rows]
@@ -116,7 +116,7 @@ def _named(strict: Verdict, lenient: Verdict, original: Verdict) -> dict[str, st
 
 
 def mistakes(verdicts: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """Count the mistakes of each policy: the record of a run."""
+    """Count the mistakes of each policy; return the record of a run."""
     known = [each for each in verdicts if each["truth"] != FAULT]
     right = [each for each in known if each["truth"] == ACCEPTED]
     wrong = [each for each in known if each["truth"] != ACCEPTED]

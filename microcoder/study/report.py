@@ -1,4 +1,4 @@
-"""A folder of studies -> report.md with its figures, and report.json; the same bytes for the same runs.
+"""Write the report of a folder of studies: report.md with figures, and report.json. Equal runs give equal bytes.
 
 report.json has every verdict, effect, interval and p value of each scale, with the numbers of each seed.
 """
@@ -31,7 +31,7 @@ def scale_record(decided: Decided) -> dict[str, Any]:
         {
             "runs": {"planned": scale.planned, "finished": len(scale.runs), "unfinished": scale.unfinished},
             "seconds": math.fsum(run.summary.get("train_seconds", 0.0) for run in scale.runs.values()),
-            "other_arms_count": decided.weight,  # degrees of freedom, in the spread of each effect; null: all they have
+            "other_arms_count": decided.weight,  # degrees of freedom, in the spread of each effect; null: infinite
             "claims": [_claim_record(decided, key) for key in decided.decisions],
             "studies": {
                 study.name: {
@@ -98,10 +98,10 @@ def draw_all(scales: Sequence[Decided], folder: Path) -> dict[tuple[str, str], l
 
 
 def in_pages(study: StudyRuns) -> list[list[ArmRuns]]:
-    """Share the arms out over figures: all in one, if it can tell them apart.
+    """Distribute the arms over figures: all in one, if it has enough line styles.
 
-    If not, arms that train as an earlier one does, and are only tested in another way, are left out; what still are too
-    many is drawn in several figures of about the same size.
+    If not, arms that train like an earlier one and are only evaluated differently are left out. If there are still too
+    many, they are drawn in several figures of about the same size.
     """
     arms = list(study.arms.values())
     if len(arms) > len(LOOKS):
@@ -112,7 +112,7 @@ def in_pages(study: StudyRuns) -> list[list[ArmRuns]]:
 
 
 def _training(arm: ArmRuns) -> dict[str, Any] | None:
-    """The settings that training depends on, from the arm's first run; None for an arm without runs."""
+    """Return the settings that training depends on, from the arm's first run; None for an arm without runs."""
     if not arm.runs:
         return None
     config = next(iter(arm.runs.values())).config
@@ -125,16 +125,16 @@ def curves_of(arm: ArmRuns) -> ArmCurves:
 
 
 def _without_ramp(metrics: Metrics) -> Metrics:
-    """Drop a temperature that changes at each step: it would cut a curve into stages of one point."""
+    """Remove a temperature that changes at each step: it would split a curve into stages of one point."""
     if len(stages(metrics)) <= 1 + len(metrics) // 2:
         return metrics
     return [{name: value for name, value in line.items() if name != "temperature"} for line in metrics]
 
 
 def write_report(out: str | Path, to: str | Path | None = None, figures: bool = True) -> tuple[list[Decided], Path]:
-    """Decide the claims, draw the figures, write the page to `to` or out/report.md. Figures lie in a folder beside it.
+    """Decide the claims, draw the figures into a folder beside the page, write the page to `to` or out/report.md.
 
-    Returns what was decided at each scale, and where the page is.
+    Return the decisions at each scale, and the path of the page.
     """
     out = Path(out)
     path = Path(to) if to else out / "report.md"

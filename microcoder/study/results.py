@@ -1,15 +1,15 @@
-"""A folder of studies -> the metrics of every finished run by arm and seed, every claim decided, a row for each arm.
+"""Read a folder of studies: the metrics of finished runs by arm and seed, decided claims, and a row for each arm.
 
-    OUT/SCALE/plan.json           study/arm/seed -> the name of the run that serves it
+    OUT/SCALE/plan.json           study/arm/seed -> the name of its run
     OUT/SCALE/studies/NAME.toml   the study as it was run: title, figure, about, arms, claims
     OUT/SCALE/runs/NAME/          run directories of `microcoder train`
-    OUT/SCALE/judged/NAME.json    what was measured of a run besides: numbers that join the last line of its metrics
+    OUT/SCALE/judged/NAME.json    further measurements of a run, added to the last line of its metrics
 
-Only finished runs count: the last steps of one that was stopped half-way are not the last steps of its arm. The others
-are named. Where one of the package's studies was run, the others are there too, without runs: their claims are open.
+Only finished runs count: the last steps of a run that was stopped half-way are not the last steps of its arm. The other
+runs are named. If one of the package's studies was run, the others are listed too, without runs and with open claims.
 
-The false discoveries of a scale are controlled over all of its claims. A claim with several tests is shown by the one
-that decided it: the one that speaks least for it, or, where it is contradicted, most against it.
+The false discovery rate of a scale is controlled over all of its claims. A claim with several tests is shown by the
+test that decided it: the weakest evidence for it or, if it is contradicted, the strongest against it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .effects import Effect, paired
 from .measures import measure
 from .plan import ORDER, Claim, ClaimTest, StudyError, find_study, read_claims, read_toml, tables, text
 
-COLUMNS = {  # of an arm's row
+COLUMNS = {  # columns of an arm's row
     "accuracy_before": "first(test_accuracy)",
     "accuracy_after": "last(test_accuracy)",
     "length": "last(length_mean)",
@@ -44,7 +44,7 @@ Key = tuple[str, int]  # study and number of a claim
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """What a report needs of a run directory."""
+    """A finished run: the parts of its directory that a report needs."""
 
     name: str
     metrics: list[dict[str, Any]]  # with `judged` in the last line
@@ -82,7 +82,7 @@ class StudyRuns:
 class ScaleRuns:
     name: str
     studies: dict[str, StudyRuns]
-    planned: int  # runs; one may serve several arms
+    planned: int  # number of runs; several arms may share one
     unfinished: list[str]
 
     @property
@@ -91,13 +91,13 @@ class ScaleRuns:
         return {run.name: run for arm in arms for run in arm.runs.values()}
 
     def values(self, study: str, arm: str, statistic: str) -> dict[int, float]:
-        """Compute a statistic for each seed of an arm; empty where it was not run."""
+        """Compute a statistic for each seed of an arm; empty if it was not run."""
         found = self.studies[study].arms.get(arm) if study in self.studies else None
         return found.values(statistic) if found else {}
 
 
 def gather(out: str | Path) -> list[ScaleRuns]:
-    """Read every scale in the folder, by name. A folder without any finished run is refused."""
+    """Read every scale in the folder, by name. Raise StudyError if no run is finished."""
     out = Path(out)
     if not out.is_dir():
         raise StudyError(f"there is no folder {out}; name the one that `microcoder study run --out` wrote into")
@@ -173,7 +173,7 @@ class Decided:
     runs: ScaleRuns
     decisions: dict[Key, ClaimDecision]
     adjusted: dict[Key, tuple[float, float]]  # for and against; claims that were not run have none
-    weight: float  # how much other arms count in the spread of an effect
+    weight: float  # weight of other arms in the spread of an effect
 
     @property
     def name(self) -> str:
@@ -194,7 +194,7 @@ def decide_scale(scale: ScaleRuns) -> Decided:
 
 
 def adjust(ps: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's adjusted p values: those that survive at a level are at most that level."""
+    """Return Benjamini and Hochberg's adjusted p values: a p survives at a level if it is at most that level."""
     found, lowest = [1.0] * len(ps), 1.0
     for rank, place in zip(range(len(ps), 0, -1), sorted(range(len(ps)), key=lambda n: -ps[n]), strict=True):
         lowest = found[place] = min(lowest, ps[place] * len(ps) / rank)
@@ -202,7 +202,7 @@ def adjust(ps: Sequence[float]) -> list[float]:
 
 
 def deciding_test(decision: ClaimDecision) -> tuple[ClaimTest, Effect]:
-    """The test that decided a claim, with its effect; the claim was run."""
+    """Return the test that decided a claim, with its effect. The claim must have been run."""
     if decision.verdict == CONTRADICTED:
         return min(decision.tests, key=lambda each: p_values(*each)[1])
     return max(decision.tests, key=lambda each: p_values(*each)[0])
@@ -213,7 +213,7 @@ def arm_row(arm: ArmRuns) -> dict[str, Effect]:
 
 
 def forest_rows(decided: Decided) -> list[dict[str, Any]]:
-    """List the effect behind each verdict, in standard deviations between seeds; positive is what was claimed.
+    """List the effect behind each verdict, in standard deviations between seeds; positive means as claimed.
 
     Studies without any run are left out.
     """
@@ -236,8 +236,8 @@ def forest_rows(decided: Decided) -> list[dict[str, Any]]:
 
 
 def _spread(scale: ScaleRuns, claim: Claim, test: ClaimTest, effect: Effect) -> float:
-    """The standard deviation of the statistic between seeds, pooled over the test's arms."""
+    """Return the standard deviation of the statistic between seeds, pooled over the test's arms."""
     arms = [scale.values(claim.study, arm, test.statistic) for arm in test.arms]
     spread = math.sqrt(np.mean([np.var([arm[seed] for seed in effect.seeds], ddof=1) for arm in arms]))
     size = abs(effect.estimate)
-    return spread if spread > 1e-9 * size else size or 1.0  # seeds that all agree have no spread
+    return spread if spread > 1e-9 * size else size or 1.0  # if all seeds agree, there is no spread
