@@ -14,12 +14,13 @@ __all__ = [
     "build_dataset",
     "calibrate",
     "evaluate",
+    "forge",
     "load_problems",
     "train",
 ]
 
 if TYPE_CHECKING:
-    from .api import build_dataset, calibrate, evaluate, load_problems, train
+    from .api import build_dataset, calibrate, evaluate, forge, load_problems, train
     from .judge import Judge
     from .schema import Compare, Problem, Solution, Test, Verdict
 

@@ -7,7 +7,7 @@ Each function takes plain values and paths, and prints nothing. It imports what 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .files import BadLine, FileError, read_problems
@@ -20,6 +20,7 @@ EVALUATION_OPTIONS = (
 
 if TYPE_CHECKING:
     from .data.dataset import Dataset
+    from .data.forge.whole import ForgeSummary
     from .data.pipeline import StepProgress
     from .evaluation.folder import Scores
     from .runs import Run
@@ -85,6 +86,49 @@ def build_dataset(
     from .data.dataset import build
 
     return build(config, [*changes, *_words(settings)], only=only, limit=limit, ray=ray, progress=progress)
+
+
+def forge(
+    problems: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *changes: str,
+    adversaries: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    config: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    progress: Callable[[bool], None] | None = None,
+    **settings: Any,
+) -> ForgeSummary:
+    """Add tests that wrong programs fail to the problems of a file. Called again after a stop, it goes on.
+
+        summary = mc.forge("problems.parquet", "stronger.parquet", adversaries="runs/demo/rollouts")
+        summary.before, summary.after     # tests, mutants and how many of them live, adversaries likewise
+        summary.reasons                   # why problems stay as they are
+
+    problems      a file of problems with at least one Python solution each
+    output        the file to write; `Problem.extra["forge"]` says where each new test comes from
+    changes       settings as on the command line, such as "forge.tests=20"
+    adversaries   files or folders with programs for the problems, many of them wrong
+    config        a TOML file with [forge] and [judge]
+    fresh         begin anew instead of going on
+    progress      called after each problem: whether it was done before
+    settings      the same as changes, as names and values
+
+    Raise DataError, ConfigError, FileError or JudgeError where it cannot be done; the message says what to change.
+    """
+    from .config import load_as, toml_value
+    from .data.forge.whole import forge_file
+    from .data.settings import Pipeline
+
+    paths = [adversaries] if isinstance(adversaries, (str, os.PathLike)) else list(adversaries)
+    named = [f"{name}={toml_value(value)}" for name, value in settings.items()]
+    if paths:
+        named.append(f"forge.adversaries={toml_value([os.fspath(path) for path in paths])}")
+    found = load_as(Pipeline, None if config is None else os.fspath(config), [*changes, *named])
+    return forge_file(os.fspath(problems), os.fspath(output), found, fresh=fresh, progress=progress or _ignored)
+
+
+def _ignored(before: bool) -> None:
+    """Nobody follows the progress."""
 
 
 def evaluate(

@@ -103,6 +103,11 @@ def read_solutions(path: str | Path, problems: Container[str] | None = None) -> 
         yield solution
 
 
+def raw_records(path: str | Path) -> Iterator[Any]:
+    """Every record of the file as it stands there, whatever it holds; a BadLine for one that cannot be read."""
+    return (record for _, record in _records(path))
+
+
 def count_records(path: str | Path) -> int:
     """Count the records of a file, good or bad, without parsing them: for a progress bar."""
     return sum(1 for _ in _records(path, parse=False))

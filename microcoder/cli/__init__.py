@@ -24,6 +24,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "serve": ("serve", "Judge programs for others, over HTTP."),
     "eval": ("eval", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),
     "data": ("data", "Make a training set: collect, process, filter, verify."),
+    "forge": ("forge", "Make weak tests stronger: inputs that wrong programs fail."),
     "study": ("study", "Run the paper's claims as controlled studies."),
     "view": ("view", "Look at runs in the browser: curves, rollouts, comparisons."),
     "advise": ("advise", "Say what is going wrong in a run, and what to change."),
@@ -42,7 +43,8 @@ EXTRAS = {  # a package that is not part of the core: the extra that brings it
     **dict.fromkeys(("fastapi", "httptools", "starlette", "uvicorn", "uvloop"), "serve"),
     "datasets": "data", "plotly": "view", "ray": "ray", "safetensors": "train", "tokenizers": "train", "verl": "verl",
 }  # fmt: skip
-OWN_EXTRA = {"data": "data", "serve": "serve", "view": "view"}  # of a command, whichever package it misses first
+# of a command, whichever package it misses first
+OWN_EXTRA = {"data": "data", "forge": "data", "serve": "serve", "view": "view"}
 
 
 class Lazy(click.Group):

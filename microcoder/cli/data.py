@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..data.parts import Counts
 
 SHOWN = 5
-STAGES = ("collect", "process", "filter", "verify")
+STAGES = ("collect", "process", "filter", "forge", "verify")
 
 
 @click.group("data")

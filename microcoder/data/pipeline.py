@@ -46,7 +46,7 @@ from .parts import (
 )
 from .record import DataError, Dropped, Record
 
-STAGES = ("collect", "process", "filter", "verify")
+STAGES = ("collect", "process", "filter", "forge", "verify")
 AHEAD = 4  # parts for each core that are under way: enough that none waits for a slow one of another
 Each = Callable[..., Record]
 

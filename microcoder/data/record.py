@@ -17,6 +17,8 @@ from typing import Any
 
 from ..schema import ACCEPTED, VERDICTS, Compare, Problem, Test
 
+_FIELDS = {each.name for each in dataclasses.fields(Problem)}
+
 
 @dataclass(slots=True)
 class Record:
@@ -37,7 +39,8 @@ class Record:
         fields = dict(data["problem"])
         fields["tests"] = [Test(**test) for test in fields.get("tests", [])]
         fields["compare"] = Compare(**fields.get("compare", {}))
-        return cls(Problem(**fields), data["notes"])
+        extra = {**fields.pop("extra", {}), **{name: fields.pop(name) for name in list(fields) if name not in _FIELDS}}
+        return cls(Problem(**fields, extra=extra), data["notes"])
 
     def copy(self) -> Record:
         return Record.from_dict({"problem": dataclasses.asdict(self.problem), "notes": dict(self.notes)})

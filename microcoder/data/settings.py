@@ -62,6 +62,31 @@ class DifficultyConfig(Section):
     size: int = Field(default=0, ge=0, description="The most problems that stay, drawn by a hash of the id; 0: all.")
 
 
+class ForgeConfig(Section):
+    enabled: bool = Field(default=False, description="Make weak tests stronger, between filter and verify.")
+    tests: int = Field(default=30, ge=1, description="The most tests that are added to a problem.")
+    adversaries: list[str] = Field(
+        default=[],
+        description="Files and folders of programs for the problems, many of them wrong: rollouts, solutions, samples.",
+    )
+    most_adversaries: int = Field(default=32, ge=0, description="The most of them that are tried on a problem.")
+    mutants: int = Field(default=72, ge=0, description="Wrong variants of a reference that inputs are searched with.")
+    candidates: int = Field(default=240, ge=1, description="Inputs that are tried for a problem.")
+    seconds: float = Field(default=4.0, gt=0, description="CPU seconds of the search for a problem.")
+    references: int = Field(default=4, ge=1, description="The most solutions that are asked for the expected outputs.")
+    slowest_s: float = Field(default=1.0, gt=0, description="Inputs that take a reference longer are left out.")
+    test_kb: int = Field(default=128, ge=1, description="The largest input of a forged test, in KB.")
+    answer_kb: int = Field(default=32, ge=1, description="The longest expected output of a forged test, in KB.")
+    large: int = Field(default=2, ge=0, description="Tests at the limits of the constraints, for time.")
+    time_multiple: float = Field(
+        default=10.0,
+        ge=0,
+        description="The time limit of a problem that names none: so many times what the reference takes, at least "
+        "2 s; 0: left alone.",
+    )
+    seed: int = Field(default=0, description="Another one makes other inputs.")
+
+
 class VerifyConfig(Section):
     mutants: int = Field(default=24, ge=0, description="Wrong variants of a reference that its tests are tried on.")
     alive: float = Field(default=0.35, gt=0, le=1, description="Tests that let more of them pass are weak.")
@@ -86,6 +111,9 @@ class Pipeline(Section):
     process: ProcessConfig = Field(default=ProcessConfig(), description="Clean them and settle their format.")
     filter: FilterConfig = Field(default=FilterConfig(), description="Drop what is bad, known, or not for training.")
     difficulty: DifficultyConfig = Field(default=DifficultyConfig(), description="Predict, calibrate, select.")
+    forge: ForgeConfig = Field(
+        default=ForgeConfig(), description="Make tests stronger: inputs that kill wrong programs."
+    )
     verify: VerifyConfig = Field(default=VerifyConfig(), description="Run the references, and try the tests.")
     endpoint: EndpointConfig = Field(default=EndpointConfig(), description="A language model to ask.")
     judge: JudgeConfig = Field(default=JudgeConfig(), description="How programs are judged.")

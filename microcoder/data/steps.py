@@ -1,4 +1,4 @@
-"""The steps of the four stages, made from the settings."""
+"""The steps of the stages, made from the settings."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ from .filter.duplicates import Index
 from .filter.quality import quality
 from .filter.relevance import relevance
 from .filter.signature import signature
+from .forge.whole import forge_with, stamps
 from .parts import read_records, stamp
 from .pipeline import STAGES, Cores, PipelineStep
 from .process import process
 from .record import DataError, Dropped, Record
-from .settings import DifficultyConfig, Pipeline, Source
+from .settings import DifficultyConfig, ForgeConfig, Pipeline, Source
 from .verify import Options, verify
 
 PREDICTOR = "filter/predictor.json"  # in the output folder
@@ -93,6 +94,9 @@ def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
             options = {"floor": hard.floor, "target": hard.target, "size": hard.size}
             options |= {"by_success": bool(hard.calibrate)}
             steps.append(PipelineStep("filter", "6-select", options, each=chosen, prepare=planned))
+    if settings.forge.enabled:
+        options = {"settings": settings.forge.model_dump(), "stamp": stamps(settings.forge.adversaries)}
+        steps.append(PipelineStep("forge", "1-tests", {**options, "judge": judged}, stream=partial(forging, **pace)))
     options = {"mutants": settings.verify.mutants, "alive": settings.verify.alive}
     options |= {"unverified": settings.verify.unverified, "judge": judged, "endpoint": asked}
     steps.append(PipelineStep("verify", "1-run", options, stream=partial(verifying, **pace)))
@@ -112,7 +116,7 @@ def check(settings: Pipeline, only: str = STAGES[-1]) -> None:
     layouts = [(source, layout_of(source)) for source in (*settings.collect.sources, *settings.filter.evaluation)]
     if hard.predictor:
         Predictor.load(hard.predictor)
-    elif (reason := needs_predictor(hard)) and only in ("filter", "verify"):
+    elif (reason := needs_predictor(hard)) and only in ("filter", "forge", "verify"):
         counts, whole = labels_of(layouts[: len(settings.collect.sources)], settings.collect.limit)
         if whole and (complaint := too_few(counts)):
             raise PredictorError(f"{reason} needs difficulty scores, and {complaint}.{ways_out(reason)}")
@@ -301,6 +305,18 @@ def hardnesses(part: Path) -> list[tuple[str, float]]:
 
 def chosen(record: Record, *, plan: Selection, **_: Any) -> Record:
     return selected(record, plan=plan)
+
+
+# --- forge
+
+
+@contextlib.contextmanager
+def forging(
+    *, settings: dict[str, Any], judge: dict[str, Any], stamp: str, **pace: Any
+) -> Iterator[Callable[[Iterable[Record]], Iterator[Record]]]:
+    with open_judge(JudgeConfig(**judge, **pace).options()) as sandbox:
+        with forge_with(ForgeConfig(**settings), sandbox) as forged:
+            yield forged
 
 
 # --- verify

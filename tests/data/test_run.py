@@ -271,7 +271,7 @@ def test_build_dataset_takes_settings_as_names_and_values_and_can_stop_early(mad
     dataset = mc.build_dataset(folder / "data.toml", "verify.mutants=0", only="filter", **changes)
     assert [problem.id for problem in dataset.problems] == ["own/1", "own/3"]
     assert not dataset.finished and dataset.paths == {}
-    with pytest.raises(DataError, match="the stages are collect, process, filter, verify"):
+    with pytest.raises(DataError, match="the stages are collect, process, filter, forge, verify"):
         mc.build_dataset(folder / "data.toml", only="filters")
 
 

@@ -1,1 +1,252 @@
-"""The test forge: stronger tests for problems, from their own references and constraints."""
+"""The test forge: stronger tests for problems, from their own references and constraints.
+
+    with Judge() as judge:
+        for record in forge(records, judge):
+            record.problem.extra["forge"]    # what was done, or the reason why nothing was
+
+    space          the inputs that a problem allows, by its constraints (functions.py, layouts.py)
+    search         inputs that kill mutants and other wrong programs, reduced to a small set
+    label          expected outputs by the references, confirmed by the judge; a time limit
+    answers        several right answers: a checker, or the input is left out
+
+A problem is never lost: where nothing can be forged it stays as it is and says why. Each record has a thread of its
+own, as in `verify`; results come in the order of the records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from ...judge import JudgeError
+from ...judge.base import Judging
+from ...schema import ACCEPTED, Problem
+from ..record import DataError, Dropped, Record
+from ..verify.programs import check_sound, independent, judged, programs
+from ..verify.references import LIMIT_S
+from .answers import Rule, assertion, rule, usable
+from .examples import contradictions
+from .label import confirmed, time_limit, trusted, with_tests
+from .run import ProgramRunner, ProgramRunners
+from .search import SHORTEST_S, TIMES, Effort, Find, Rival, Search, reduced, rivals_of
+from .space import NoSpace, Space
+
+__all__ = ["Effort", "ForgeOptions", "NoSpace", "forge", "forged"]
+
+Adversaries = Callable[[str], Iterable[tuple[str, str]]]  # problem id -> (name, program)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeOptions:
+    """The settings of `forge`."""
+
+    effort: Effort = field(default_factory=Effort)
+    references: int = 4  # at most so many are asked
+    patience_s: float = 10.0  # CPU seconds that a reference may take for a test that the problem came with
+    time_multiple: float = 10.0  # of the slowest test of the references: the time limit; 0: none is set
+    window: int = 0  # records in work at a time; 0: two for each worker of the judge
+
+
+class Unforged(Exception):
+    """The reason why a problem stays as it is. `reason` is one of a few words, for counting."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason, self.detail = reason, detail
+
+
+def forge(
+    records: Iterable[Record],
+    judge: Judging,
+    *,
+    options: ForgeOptions | None = None,
+    adversaries: Adversaries = lambda ident: (),
+) -> Iterator[Record]:
+    """Yield each record in order, with stronger tests where they could be made. None is lost."""
+    options = options or ForgeOptions()
+    window = options.window or 2 * judge.workers
+    runners = ProgramRunners(judge.sandbox)
+    pool = ThreadPoolExecutor(window, thread_name_prefix="forge")
+    waiting: deque[Future[Record]] = deque()
+    try:
+        for record in records:
+            waiting.append(pool.submit(_forged, record, judge, runners, options, adversaries))
+            if len(waiting) >= 2 * window:  # those that are done wait here for a slow one before them
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        runners.close()
+
+
+def _forged(
+    record: Record, judge: Judging, runners: ProgramRunners, options: ForgeOptions, adversaries: Adversaries
+) -> Record:
+    try:
+        with runners.one() as runner:
+            return forged(record, judge, runner, options, adversaries(record.problem.id))
+    except Unforged as why:
+        _say(record, why.reason, why.detail)
+    except (JudgeError, DataError, CancelledError):  # no record's doing: nothing can go on
+        raise
+    except Dropped as loss:
+        _say(record, loss.reason, loss.detail)
+    except NoSpace as why:
+        _say(record, "no_space", str(why))
+    except Exception as error:
+        _say(record, "failed", f"{type(error).__name__}: {error}")
+    return record
+
+
+def _say(record: Record, reason: str, detail: str) -> None:
+    record.problem.extra["forge"] = {"reason": reason, "detail": detail[:500]}
+    record.notes["forge"] = reason
+
+
+def forged(
+    record: Record,
+    judge: Judging,
+    runner: ProgramRunner,
+    options: ForgeOptions,
+    adversaries: Iterable[tuple[str, str]] = (),
+) -> Record:
+    """Forge tests for one problem. Raise Unforged or NoSpace with the reason where that cannot be done."""
+    check_sound(record)
+    problem = record.problem
+    found = programs(record)
+    right = [solution["code"] for solution in independent(found.right)[: options.references]]
+    if not right:
+        raise Unforged("no_reference", "it has no Python solution to label tests by")
+    chosen_rule = rule(problem)
+    compare, problem.compare = problem.compare, chosen_rule.applied(problem.compare)
+    try:
+        return _forged_by(record, judge, runner, options, chosen_rule, right, found.wrong, adversaries)
+    except BaseException:
+        problem.compare = compare
+        raise
+
+
+def _forged_by(
+    record: Record, judge: Judging, runner: ProgramRunner, options: ForgeOptions, by: Rule, right: list[str],
+    wrong: list[dict[str, str]], adversaries: Iterable[tuple[str, str]],
+) -> Record:  # fmt: skip
+    """Forge tests under a rule for several right answers."""
+    problem, effort = record.problem, options.effort
+    if problem.kind == "assert" and assertion(problem) is None:
+        raise Unforged("unknown_asserts", "its asserts are not of the form `assert f(x) == y`")
+    references, refused, cpu_s = trusted(problem, right, judge, options.patience_s)
+    if not references:
+        raise Unforged("reference_fails", refused[0])
+    space = space_of(problem, references)
+    known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
+    rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
+    search = Search(problem, space, references, rivals, runner, effort, partial(usable, by))
+    if problem.kind == "assert":
+        before = _strength(problem, rivals, judge, cpu_s)
+    else:
+        search.examples()
+        before = _counted(problem, rivals, [rival for rival in rivals if rival.alive])
+    finds = search.run()
+    left_out = search.left_out
+    chosen = reduced(finds, effort.tests, effort.large)
+    labels, slowest = confirmed(
+        problem, references, [find.label for find in chosen], judge, left_out, max(2.0, 3 * effort.slowest_s)
+    )
+    kept = [find for find in chosen if find.label in labels]
+    if not kept:
+        detail = ", ".join(f"{reason} ({count})" for reason, count in left_out.most_common(3))
+        raise Unforged("no_test", detail or "no new input was found")
+    named = [f"reference {n + 1} stands alone on {count} inputs" for n, count in search.outvoted.most_common()]
+    about = {
+        "bounded_by": space.bounded_by,
+        "unread": list(space.unread)[:20],
+        "checker": "" if by.name == "one" else f"{by.name}: {by.said}"[:200],
+        "contradictions": contradictions(problem, judge, references[0])[:5],
+        "references": len(references),
+        "refused": refused + named,
+        "left_out": dict(left_out),
+    }
+    return _written(record, about, rivals, kept, before, cpu_s, slowest, judge, options)
+
+
+def _written(
+    record: Record, about: dict[str, Any], rivals: list[Rival], kept: list[Find], before: dict[str, Any], cpu_s: float,
+    slowest: float, judge: Judging, options: ForgeOptions,
+) -> Record:  # fmt: skip
+    """Put the forged tests behind the old ones, and write down where they come from."""
+    problem = record.problem
+    first = len(problem.asserts if problem.kind == "assert" else problem.tests)
+    stronger = with_tests(problem, [find.label for find in kept])
+    problem.tests, problem.asserts = stronger.tests, stronger.asserts
+    limit = time_limit(problem, slowest, options.time_multiple)
+    if limit is not None:
+        problem.time_limit_s = limit
+    after = _strength(problem, rivals, judge, max(cpu_s, slowest), before)
+    problem.extra["forge"] = {
+        **about,
+        "tests": [
+            {
+                "test": first + n,
+                "by": find.candidate.by,
+                "seed": find.candidate.seed,
+                "killed": [rivals[kill].name for kill in sorted(find.kills)][:20],
+            }
+            for n, find in enumerate(kept)
+        ],
+        "before": before,
+        "after": after,
+        "time_limit_s": limit,
+    }
+    record.notes["forge"] = "forged"
+    record.did(
+        f"forge: {len(kept)} tests added; mutants alive {before['alive']} -> {after['alive']} of {before['mutants']}"
+    )
+    return record
+
+
+def _strength(
+    problem: Problem, rivals: list[Rival], judge: Judging, slowest_s: float, before: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """How many mutants and adversaries the judge accepts; of those that lived before, if that is known."""
+    lived = None if before is None else set(before["living"])
+    tried = [rival for rival in measured(rivals) if lived is None or rival.name in lived]
+    target = judged(problem, min(max(SHORTEST_S, TIMES * slowest_s), problem.time_limit_s or LIMIT_S))
+    verdicts = [future.result().verdict for future in [judge.submit(target, code=rival.code) for rival in tried]]
+    return _counted(
+        problem, rivals, [rival for rival, verdict in zip(tried, verdicts, strict=True) if verdict == ACCEPTED]
+    )
+
+
+def measured(rivals: list[Rival]) -> list[Rival]:
+    """The rivals that strength is measured by: the mutants of `verify`, and adversaries."""
+    return [rival for rival in rivals if not rival.silent and (rival.counted or not rival.what)]
+
+
+def _counted(problem: Problem, rivals: list[Rival], living: list[Rival]) -> dict[str, Any]:
+    wanted = measured(rivals)
+    living = [rival for rival in living if rival in wanted]
+    return {
+        "tests": len(problem.asserts if problem.kind == "assert" else problem.tests),
+        "mutants": sum(rival.counted for rival in wanted),
+        "alive": sum(rival.counted for rival in living),
+        "adversaries": sum(not rival.counted for rival in wanted),
+        "adversaries_alive": sum(not rival.counted for rival in living),
+        "living": [rival.name for rival in living],
+    }
+
+
+def space_of(problem: Problem, references: list[str]) -> Space:
+    """The inputs that a problem allows. Raise NoSpace where nothing is known of them."""
+    name, function = ("layouts", "stdin_space") if problem.kind == "stdin" else ("functions", "function_space")
+    try:
+        module = import_module(f".{name}", __name__)
+    except ModuleNotFoundError:
+        raise NoSpace(f"inputs for problems of kind {problem.kind!r} cannot be made yet") from None
+    found: Space = getattr(module, function)(problem, references)
+    return found

@@ -43,6 +43,10 @@ class Space(Protocol):
         """How large an input is, from 0 to 1 (at the limits)."""
         ...
 
+    def call(self, input: str) -> str:
+        """The call of an assert problem's function with this input, as Python source. Not asked for other kinds."""
+        ...
+
 
 class NoSpace(Exception):
     """No inputs can be made for a problem; the message says why, in words for the report."""

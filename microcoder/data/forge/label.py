@@ -1,0 +1,203 @@
+"""Labels: what a forged test expects, said by the references and confirmed by the judge.
+
+1. An input is kept only where every reference answers, quickly, and all answer alike. A reference that answers
+   otherwise than most is named.
+2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice (each time with
+   another seed where it uses chance). A test on which that fails is left out, and counted.
+3. A time limit follows from the slowest of them, a multiple of what the references take. It only lowers the limit of a
+   problem that names none, and never goes below FLOOR_S: a right program may be slower than the reference.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...judge.base import Judging
+from ...schema import Problem, Test, Verdict
+from ..verify.programs import judged
+from ..verify.references import CHANCE, LIMIT_S
+from .answers import assertion
+from .run import UNWRITTEN, Reply, checks_of, differs, value_of
+
+FLOOR_S = 2.0  # no time limit is set below this
+ROUNDS = 6  # tests that the judge refuses are left out, and the others tried again, so often
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """An input with the answer of the references."""
+
+    input: str
+    output: str  # as in Test.output; for an assert problem a Python expression
+    reply: Reply  # of the first reference
+    cpu_s: float  # of the slowest reference
+
+
+def labelled(
+    problem: Problem, replies: Sequence[Sequence[Reply]], inputs: Sequence[str], left_out: Counter[str],
+    outvoted: Counter[int],
+) -> list[Labelled | None]:  # fmt: skip
+    """The label of each input, from the replies of all references; None where it is left out for a reason.
+
+    `outvoted` counts, by its number, how often a reference stands alone against two or more that agree.
+    """
+    found: list[Labelled | None] = []
+    for n, given in enumerate(inputs):
+        answers = [row[n] for row in replies]
+        reason, output = _agreed(problem, given, answers, outvoted)
+        if reason:
+            left_out[reason] += 1
+        slowest = max((reply.cpu_s for reply in answers), default=0.0)
+        found.append(None if reason else Labelled(given, output, answers[0], slowest))
+    return found
+
+
+def _agreed(problem: Problem, given: str, answers: Sequence[Reply], outvoted: Counter[int]) -> tuple[str, str]:
+    """(the reason to leave an input out, the output that the references agree on)."""
+    reasons = {"late": "the reference is slow", "long": "the answer is long", "unknown": "the reference did not run"}
+    for reply in answers:
+        if reply.status not in ("ok", "same"):
+            return reasons.get(reply.status, "the reference fails"), ""
+    output = written(problem, answers[0])
+    if output is None:
+        return "the answer is null or no plain value", ""
+    if problem.kind == "stdin" and not output.strip():
+        return "the answer is empty", ""
+    if any(reply.status == "ok" for reply in answers[1:]):
+        check = checks_of(problem, [(given, output)])[0]
+        other = [reply.status == "ok" and differs(check, reply) for reply in answers]
+        if any(other):
+            if len(answers) > 2 and sum(other) == 1:
+                outvoted[other.index(True)] += 1
+            elif len(answers) > 2 and sum(other) == len(answers) - 1 and len({r.answer for r in answers[1:]}) == 1:
+                outvoted[0] += 1
+            return "references disagree", ""
+    return "", output
+
+
+def written(problem: Problem, reply: Reply) -> str | None:
+    """An answer as the output of a test; None if it cannot be written so that it reads back as the same value."""
+    value = value_of(problem, reply)
+    if value is UNWRITTEN:
+        return None
+    if problem.kind == "stdin":
+        return str(value)
+    if _fragile(value):
+        return None
+    if problem.kind == "assert":
+        return repr(value)
+    if value is None:  # a null among the outputs would tell the judge that null is an answer, not a changed argument
+        return "null" if any(test.output.strip() in ("null", "None") for test in problem.tests) else None
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+
+
+def _fragile(value: Any) -> bool:
+    """Whether it holds a float that is no number, or so large that its rounding is an accident."""
+    if isinstance(value, float):
+        return not math.isfinite(value) or abs(value) > 1e15
+    if isinstance(value, dict):
+        return any(map(_fragile, value.values()))
+    return isinstance(value, (list, tuple, set, frozenset)) and any(map(_fragile, value))
+
+
+# --- the references themselves
+
+
+def trusted(
+    problem: Problem, references: Sequence[str], judge: Judging, patience_s: float
+) -> tuple[list[str], list[str], float]:
+    """The references that the judge accepts on the tests there are, words about the others, and the CPU seconds of a
+    test at most."""
+    target = judged(problem, max(patience_s, problem.time_limit_s or 0))
+    verdicts = [future.result() for future in [judge.submit(target, code=code) for code in references]]
+    right = [code for code, verdict in zip(references, verdicts, strict=True) if verdict.accepted]
+    refused = [
+        f"reference {n}: {verdict.verdict} {verdict.message}"[:200]
+        for n, verdict in enumerate(verdicts, 1)
+        if not verdict.accepted
+    ]
+    slowest = max((test.cpu_s for verdict in verdicts if verdict.accepted for test in verdict.tests), default=0.0)
+    return right, refused, slowest
+
+
+def confirmed(
+    problem: Problem,
+    references: Sequence[str],
+    tests: list[Labelled],
+    judge: Judging,
+    left_out: Counter[str],
+    patience_s: float,
+) -> tuple[list[Labelled], float]:
+    """The tests that the judge accepts for every reference, in two runs each, and CPU seconds of the slowest."""
+    slowest = 0.0
+    for _ in range(ROUNDS):
+        if not tests:
+            break
+        target = judged(with_tests(problem, tests, only=True), patience_s)
+        runs = [code for reference in references for code in (reference, reseeded(reference))]
+        verdicts = [future.result() for future in [judge.submit(target, code=code) for code in runs]]
+        bad = sorted({(_refused(verdict), verdict.verdict) for verdict in verdicts if not verdict.accepted})
+        if not bad:
+            slowest = max(test.cpu_s for verdict in verdicts for test in verdict.tests)
+            break
+        for _, name in bad:
+            left_out[_why(name)] += 1
+        dropped = {number for number, _ in bad}
+        tests = [] if None in dropped else [test for n, test in enumerate(tests) if n not in dropped]
+    else:
+        left_out["the judge refuses the reference"] += len(tests)
+        tests = []
+    return tests, slowest
+
+
+def _refused(verdict: Verdict) -> int | None:
+    """The number of the test on which a verdict was given; None if it is of no test."""
+    found = re.match(r"test (\d+):", verdict.message)
+    return int(found[1]) if found and verdict.verdict != "internal_error" else None
+
+
+def _why(verdict: str) -> str:
+    return {
+        "wrong_answer": "two runs of the reference differ",
+        "time_limit": "the reference is slow",
+        "memory_limit": "the reference needs much memory",
+        "runtime_error": "the reference fails",
+    }.get(verdict, "the judge cannot use it")
+
+
+def reseeded(code: str) -> str:
+    """The program with another seed, where it mentions a source of chance."""
+    words = set(re.findall(r"[A-Za-z_]\w*", code))
+    if "random" not in CHANCE & words or "__future__" in code:
+        return code
+    return f"import random; random.seed(1)\n{code}"
+
+
+# --- tests
+
+
+def with_tests(problem: Problem, tests: Sequence[Labelled], only: bool = False) -> Problem:
+    """The problem with forged tests behind its own, or with these alone."""
+    if problem.kind == "assert":
+        form = assertion(problem)
+        lines = [form(test.input, test.output) for test in tests] if form else []
+        return replace(problem, asserts=[*([] if only else problem.asserts), *lines])
+    made = [Test(test.input, test.output) for test in tests]
+    return replace(problem, tests=[*([] if only else problem.tests), *made])
+
+
+def time_limit(problem: Problem, slowest_s: float, multiple: float) -> float | None:
+    """A lower time limit for a problem that names none; None if there is nothing to lower."""
+    if problem.time_limit_s is not None or not multiple or not slowest_s:
+        return None
+    limit = max(FLOOR_S, math.ceil(10 * multiple * slowest_s) / 10)
+    return limit if limit < LIMIT_S else None

@@ -1,0 +1,311 @@
+"""The search: inputs are kept for what they kill.
+
+    rivals     wrong programs: mutants of the reference, typical mistakes, adversaries that others wrote
+    waves      inputs are drawn in waves, small ones first; the references label them, all rivals that live run on them
+    reduction  a small set that kills as much, by greedy cover; then more inputs, for wrong programs nobody has seen
+
+A rival that differs from the references on an input is killed by it. One that never does may be right: no test can
+tell, and none needs to.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...schema import Problem
+from ..verify.mutations import mutants
+from .label import Labelled, labelled
+from .mistakes import mistakes
+from .run import ProgramRunner, Reply, checks_of, differs, value_of
+from .space import Candidate, Space
+
+SHORTEST_S, LONGEST_S = 0.04, 0.4  # CPU seconds that a rival has, at least and at most
+TIMES = 10  # as long as the reference takes; a rival that takes longer is taken for endless
+SMALL = 4_000  # characters: rivals only run on inputs up to this, large ones are for time
+TRIES = 6  # draws of a large input, each smaller than the one before
+
+
+@dataclass(slots=True)
+class Rival:
+    """A program that the tests should refuse."""
+
+    name: str  # "mutant 3", "adversary 1a2b3c"
+    code: str
+    what: str = ""  # the change, for a mutant
+    alive: bool = True  # no input has killed it so far
+    counted: bool = False  # one of the mutants that `verify` measures strength by
+    silent: bool = False  # it does not run at all: no rival
+    endless: bool = False  # it loops on some input: killed, and too dear to be run again
+
+
+@dataclass(slots=True)
+class Find:
+    """An input that the references label, and the rivals that it kills."""
+
+    candidate: Candidate
+    label: Labelled
+    kills: set[int] = field(default_factory=set)  # numbers of rivals
+    size: float = 0.0
+    old: bool = False  # one of the tests that the problem came with
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is spent on a problem."""
+
+    tests: int = 30  # the most that are added
+    mutants: int = 72  # of each reference that are searched with; a third of them typical mistakes
+    candidates: int = 240  # inputs that are tried
+    wave: int = 48
+    seconds: float = 4.0  # CPU seconds of the search
+    slowest_s: float = 1.0  # CPU seconds that a reference may take for an input
+    test_kb: int = 128  # the largest input that is kept
+    answer_kb: int = 32  # the longest answer that is kept
+    large: int = 2  # tests at the limits, for time
+    seed: int = 0
+
+
+def rivals_of(problem: Problem, reference: str, adversaries: Iterable[tuple[str, str]], effort: Effort) -> list[Rival]:
+    """Mutants and typical mistakes of the reference, and the adversaries (name, code)."""
+    about: dict[str, Any] = {"entry_point": problem.entry_point, "prints": problem.kind == "stdin"}
+    third = effort.mutants // 3
+    found = mutants(reference, most=effort.mutants - third, **about)
+    made = [*found, *mistakes(reference, most=third, **about)]
+    seen = {reference}
+    out: list[Rival] = []
+    for n, mutant in enumerate(made):
+        if mutant.code not in seen:
+            seen.add(mutant.code)
+            out.append(Rival(f"mutant {n}", mutant.code, str(mutant), counted=n < min(24, len(found))))
+    for name, code in adversaries:
+        if code not in seen:
+            seen.add(code)
+            out.append(Rival(f"adversary {name}", code))
+    return out
+
+
+class Search:
+    """The search for one problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        references: Sequence[str],
+        rivals: list[Rival],
+        runner: ProgramRunner,
+        effort: Effort,
+        usable: Callable[[str], bool] = lambda output: True,
+    ) -> None:
+        self.problem, self.space, self.references = problem, space, list(references)
+        self.rivals, self.runner, self.effort, self.usable = rivals, runner, effort, usable
+        self.rng = random.Random(f"{effort.seed} {problem.id}")
+        self.finds: list[Find] = []
+        self.seen: set[str] = set()
+        self.left_out: Counter[str] = Counter()
+        self.outvoted: Counter[int] = Counter()  # by the number of a reference: inputs on which it stands alone
+        self.began = runner.spent_s
+
+    def run(self) -> list[Find]:
+        """All inputs that were labelled, with what they kill."""
+        tried, idle = 0, 0
+        while tried < self.effort.candidates and idle < 2 and not self.spent:
+            wave = self.drawn(first=tried == 0)
+            if not wave:
+                break
+            tried += len(wave)
+            before = sum(rival.alive for rival in self.rivals)
+            self.wave(wave, everyone=tried == len(wave))
+            idle = 0 if sum(rival.alive for rival in self.rivals) < before else idle + 1
+        self.at_the_limits()
+        return self.finds
+
+    def examples(self) -> None:
+        """Run all rivals on the tests that the problem came with."""
+        old = [Candidate(test.input, "example", n) for n, test in enumerate(self.problem.tests)]
+        self.wave(old, old=True)
+
+    @property
+    def spent(self) -> bool:
+        return self.runner.spent_s - self.began > self.effort.seconds
+
+    # --- inputs
+
+    def drawn(self, first: bool) -> list[Candidate]:
+        """The inputs of a wave: very small ones and small changes of known ones in the first, larger ones later."""
+        out: list[Candidate] = []
+        killers = [find for find in self.finds if find.kills] or self.finds
+        known = [find.candidate.input for find in (self.finds if first else killers)] or [""]
+        for n in range(2 * self.effort.wave):
+            if len(out) >= self.effort.wave:
+                break
+            turn = n % 8
+            if turn < 3 and known[0]:
+                made = self.space.near(self.rng.choice(known), self.rng)
+            elif turn < 5:
+                made = self.space.draw(self.rng, 0.0 if first else self.rng.uniform(0, 0.1))
+            else:
+                made = self.space.draw(self.rng, self.rng.uniform(0.05, 0.3 if turn < 7 else 0.5))
+            if made is not None and made.input not in self.seen and len(made.input) <= SMALL:
+                self.seen.add(made.input)
+                out.append(made)
+        return out
+
+    def at_the_limits(self) -> None:
+        """A few inputs as large as the constraints, `test_kb` and the references allow; no rival runs on them."""
+        size, found = 1.0, 0
+        for _ in range(TRIES if self.effort.large else 0):
+            made = self.space.draw(self.rng, size)
+            if made is None or found >= self.effort.large:
+                break
+            if made.input in self.seen:
+                continue
+            self.seen.add(made.input)
+            if len(made.input) > self.effort.test_kb << 10:
+                self.left_out["the input is large"] += 1
+                size -= 0.1
+            elif self.label([made]):
+                found += 1
+            else:
+                size -= 0.2
+
+    def asked(self, candidate: Candidate) -> str:
+        """What a program is asked: the input, or the call of a function as the asserts have it."""
+        return self.space.call(candidate.input) if self.problem.kind == "assert" else candidate.input
+
+    # --- waves
+
+    def label(self, wave: list[Candidate], old: bool = False) -> list[Find]:
+        """Let the references answer; what they agree on is a find."""
+        inputs = [self.asked(candidate) for candidate in wave]
+        replies = self.runner.run(
+            self.problem, self.references, inputs, limit_s=self.effort.slowest_s, base=True, every=True,
+            most=self.effort.answer_kb << 10,
+        )  # fmt: skip
+        labels = labelled(self.problem, replies, inputs, Counter() if old else self.left_out, self.outvoted)
+        made = [
+            Find(candidate, label, size=self.space.size_of(candidate.input), old=old)
+            for candidate, label in zip(wave, labels, strict=True)
+            if label is not None and self.usable(label.output)
+        ]
+        open_ = sum(label is not None for label in labels) - len(made)
+        if open_ and not old:
+            self.left_out["several answers are right"] += open_
+        self.finds += made
+        return made
+
+    def wave(self, wave: list[Candidate], old: bool = False, everyone: bool = False) -> None:
+        """Label the inputs and run rivals on them: those that live, or all of them."""
+        self.seen |= {candidate.input for candidate in wave}
+        finds = self.label(wave, old) if wave else []
+        wanted = [
+            n
+            for n, rival in enumerate(self.rivals)
+            if (rival.alive or everyone) and not rival.silent and not rival.endless
+        ]
+        finds = self.affordable(finds, len(wanted))
+        if not finds or not wanted:
+            return
+        dearest = max(find.label.cpu_s for find in finds)
+        limit = max(SHORTEST_S, 3 * dearest, min(LONGEST_S, TIMES * dearest))
+        inputs = [self.asked(find.candidate) for find in finds]
+        programs = [self.references[0], *(self.rivals[n].code for n in wanted)]
+        replies = self.runner.run(
+            self.problem, programs, inputs, limit_s=limit, base=True, most=2 * self.effort.answer_kb << 10,
+            program_s=max(limit, 4 * sum(find.label.cpu_s for find in finds)),
+        )  # fmt: skip
+        killed = self.killed(finds, replies[1:])
+        for n, row, kills in zip(wanted, replies[1:], killed, strict=True):
+            if row[0].status == "compile":
+                self.rivals[n].silent = True
+                continue
+            self.rivals[n].endless |= any(reply.status in ("late", "crash", "memory") for reply in row)
+            for m in kills:
+                finds[m].kills.add(n)
+                self.rivals[n].alive = False
+
+    def affordable(self, finds: list[Find], rivals: int) -> list[Find]:
+        """The inputs that so many rivals can run on in a third of the time that the search has."""
+        left = self.effort.seconds / 3 / max(1, rivals)
+        out: list[Find] = []
+        for find in sorted(finds, key=lambda find: find.label.cpu_s):
+            left -= find.label.cpu_s
+            if left < 0 and len(out) >= 2:
+                break
+            out.append(find)
+        return out
+
+    def killed(self, finds: list[Find], replies: list[list[Reply]]) -> list[set[int]]:
+        """For each rival, the inputs that kill it."""
+        checks = checks_of(self.problem, [(find.label.input, find.label.output) for find in finds])
+        out: list[set[int]] = []
+        doubtful: list[tuple[int, int]] = []
+        for p, row in enumerate(replies):
+            kills = {m for m, reply in enumerate(row) if reply.status not in ("ok", "same", "unknown")}
+            for m, reply in enumerate(row):
+                if reply.status == "ok" and differs(checks[m], reply):
+                    (kills.add(m) if not self.problem.compare.checker else doubtful.append((p, m)))
+            out.append(kills)
+        if doubtful:  # the problem's checker has the last word
+            cases = [
+                (
+                    _given(self.problem, finds[m].candidate.input),
+                    value_of(self.problem, replies[p][m]),
+                    value_of(self.problem, finds[m].label.reply),
+                )
+                for p, m in doubtful
+            ]
+            for (p, m), accepted in zip(doubtful, self.runner.checked(self.problem, cases), strict=True):
+                if not accepted:
+                    out[p].add(m)
+        return out
+
+
+def _given(problem: Problem, text: str) -> object:
+    return text if problem.kind == "stdin" else json.loads(text)
+
+
+# --- reduction
+
+
+def reduced(finds: Sequence[Find], most: int, large: int) -> list[Find]:
+    """A small set of new inputs that kills all that the whole does and that the old tests do not; then the diverse."""
+    new = [find for find in finds if not find.old]
+    big = sorted((find for find in new if len(find.candidate.input) > SMALL), key=lambda find: -find.label.cpu_s)
+    new = [find for find in new if len(find.candidate.input) <= SMALL]
+    covered = Counter(kill for find in finds if find.old for kill in find.kills)
+    chosen = big[: min(large, most)]
+    for depth in (1, 2, 3):  # each rival by one input, then by a second and a third where there are such
+        while len(chosen) < (most if depth == 1 else 2 * most // 3):
+            best = max(new, key=lambda find: _worth(find, covered, depth), default=None)
+            if best is None or _worth(best, covered, depth)[0] == 0:
+                break
+            covered.update(best.kills)
+            chosen.append(best)
+            new.remove(best)
+    groups: Counter[object] = Counter(mark for find in chosen for mark in _marks(find))
+    while new and len(chosen) < most:
+        best = min(new, key=lambda find: ([groups[mark] for mark in _marks(find)], -find.size))
+        groups.update(_marks(best))
+        chosen.append(best)
+        new.remove(best)
+    return chosen
+
+
+def _worth(find: Find, covered: Counter[int], depth: int) -> tuple[int, int, int]:
+    """Rivals that an input adds to those covered so often; then all that it kills; then how short it is."""
+    return sum(covered[n] < depth for n in find.kills), len(find.kills), -len(find.candidate.input)
+
+
+def _marks(find: Find) -> tuple[object, ...]:
+    """What inputs should differ by, the most important first: kind of answer, generator and length, the answer."""
+    output = find.label.output
+    kind: object = output[0] if output[:1] in "-[{\"'(" else min(len(output), 3)
+    if len(output) < 8 or output[:1] in "-":
+        kind = (output[:1] if output[:1] in "-0TtFf" else kind, output in ("[]", '""', "0", "-1"))
+    return kind, (find.candidate.by, min(len(find.candidate.input), SMALL).bit_length()), output

@@ -1,0 +1,205 @@
+"""From weak tests to stronger ones: the search, labels, reasons, and a whole file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from microcoder import forge as forge_file
+from microcoder import load_problems
+from microcoder.config import load_as
+from microcoder.data import forge as room
+from microcoder.data.forge import ForgeOptions, forge
+from microcoder.data.forge.adversaries import AdversaryStore
+from microcoder.data.forge.label import time_limit
+from microcoder.data.forge.mistakes import mistakes
+from microcoder.data.forge.run import Reply
+from microcoder.data.forge.search import Effort, Find, Labelled, reduced
+from microcoder.data.forge.space import Candidate, NoSpace
+from microcoder.data.record import DataError, Record
+from microcoder.data.settings import Pipeline
+from microcoder.files import write_problems
+from microcoder.judge import Judge
+from microcoder.schema import Test
+
+from .shared_space import LARGEST, Numbers, weak
+
+WRONG = "class Solution:\n    def largest(self, nums):\n        return {}\n"
+QUICK = ForgeOptions(Effort(tests=8, candidates=48, mutants=30))
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(workers=2) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def numbers(monkeypatch):
+    monkeypatch.setattr(room, "space_of", lambda problem, references: Numbers())
+
+
+def forged(judge, problem, **options):
+    (record,) = forge([Record(problem)], judge, options=QUICK, **options)
+    return record.problem
+
+
+def test_forged_tests_refuse_what_weak_ones_accept_and_accept_what_is_right(judge):
+    problem = forged(judge, weak())
+    about = problem.extra["forge"]
+    assert problem.tests[0] == Test("[[7]]", "7") and 2 <= len(problem.tests) <= 9
+    assert about["before"]["alive"] > 3 * about["after"]["alive"]
+    assert [test["test"] for test in about["tests"]] == list(range(1, len(problem.tests)))
+    assert all(test["by"] and "seed" in test for test in about["tests"]) and any(t["killed"] for t in about["tests"])
+    for wrong in ("nums[0]", "nums[-1]", "max(nums[:3])", "abs(max(nums))", "sum(nums)"):
+        assert judge.check(weak(), code=WRONG.format(wrong)).accepted
+        assert not judge.check(problem, code=WRONG.format(wrong)).accepted, wrong
+    assert judge.check(problem, code=WRONG.format("sorted(nums)[-1]")).accepted
+
+
+def test_the_same_seed_forges_the_same_tests(judge):
+    first, second = (forged(judge, weak()).tests for _ in range(2))
+    assert first == second
+
+
+def test_adversaries_are_killed_and_named(judge):
+    code = WRONG.format("max(nums) if len(nums) != 4 else 0")
+    about = forged(judge, weak(), adversaries=lambda ident: [("a1b2", code)]).extra["forge"]
+    assert about["before"]["adversaries_alive"] == 1 and about["after"]["adversaries_alive"] == 0
+    assert any("adversary a1b2" in test["killed"] for test in about["tests"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "detail"),
+    [
+        ({"solutions": []}, "no_reference", "no Python solution"),
+        ({"solutions": [{"code": WRONG.format("0")}]}, "reference_fails", "wrong_answer"),
+        ({"solutions": [{"code": WRONG.format("7 if nums == [7] else [][0]")}]}, "no_test", "fails"),
+        ({"solutions": [{"code": WRONG.format("7 if nums == [7] else [0 for i in iter(int, 1)]")}]},
+         "no_test", "slow"),
+        ({"tests": []}, "cannot_be_judged", "empty"),
+    ],
+)  # fmt: skip
+def test_a_problem_that_cannot_be_forged_stays_as_it_is_and_says_why(judge, fields, reason, detail):
+    before = weak(**fields)
+    problem = forged(judge, weak(**fields))
+    about = problem.extra.pop("forge")
+    assert about["reason"] == reason and detail in about["detail"]
+    assert problem == before
+
+
+def test_no_space_is_a_reason(judge, monkeypatch):
+    def none(problem, references):
+        raise NoSpace("no constraints, and no tests that could be changed")
+
+    monkeypatch.setattr(room, "space_of", none)
+    assert forged(judge, weak()).extra["forge"] == {
+        "reason": "no_space",
+        "detail": "no constraints, and no tests that could be changed",
+    }
+
+
+def test_inputs_on_which_references_disagree_are_left_out_and_the_odd_one_is_named(judge):
+    codes = [LARGEST, WRONG.format("max(nums)"), WRONG.format("max(nums) if len(nums) < 3 else 99")]
+    problem = forged(judge, weak(solutions=[{"code": code} for code in codes]))
+    about = problem.extra["forge"]
+    assert about["left_out"]["references disagree"] > 0
+    assert any("reference 3 stands alone" in text for text in about["refused"])
+    assert all(len(json.loads(test.input)[0]) < 3 for test in problem.tests)
+
+
+def test_a_reference_that_uses_chance_labels_nothing_that_changes(judge):
+    chance = "import random\n" + WRONG.format("max(nums) if len(nums) == 1 else random.randrange(10 ** 6)")
+    about = forged(judge, weak(solutions=[{"code": chance}])).extra["forge"]
+    tests = about.get("tests", [])
+    assert about.get("reason") == "no_test" or (all(t["by"] for t in tests) and about["left_out"])
+
+
+def test_several_right_answers_without_a_checker_are_left_out(judge):
+    statement = "Return the largest number. If there are multiple answers, return any of them."
+    problem = forged(judge, weak(statement=statement))
+    assert {test.output for test in problem.tests[1:]} <= {"-1"}  # which says that there is no answer
+    assert problem.extra["forge"]["left_out"]["several answers are right"] > 10
+
+
+def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
+    assert time_limit(weak(), 0.3, 10) == 3.0
+    assert time_limit(weak(), 0.001, 10) == 2.0  # never lower: a right program may be slower than the reference
+    assert time_limit(weak(), 0.9, 10) is None  # the judge's own limit is lower
+    assert time_limit(weak(time_limit_s=5), 0.3, 10) is None
+    assert time_limit(weak(), 0.3, 0) is None
+
+
+def test_the_small_set_kills_what_the_whole_does():
+    finds = [
+        Find(Candidate(f"[{n}]", "random"), Labelled(f"[{n}]", str(n), Reply("ok"), 0.0), kills)
+        for n, kills in enumerate([{1}, {1, 2}, {3}, {2, 3}, set(), {4}, {1, 2, 3}])
+    ]
+    chosen = reduced(finds, most=2, large=0)
+    assert {kill for find in chosen for kill in find.kills} == {1, 2, 3, 4}
+    assert len(reduced(finds, most=5, large=0)) == 5
+
+
+def test_typical_mistakes_are_other_programs():
+    made = mistakes(
+        "def f(a):\n    if not a:\n        return 0\n    return max(sorted(set(a), key=abs)) % 7\n", entry_point="f"
+    )
+    said = " ".join(map(str, made))
+    assert len({mutant.code for mutant in made}) == len(made) >= 5
+    assert all(word in said for word in ("`max` -> `min`", "`key=`", "`set` left out", "modulus", "if not a"))
+
+
+def test_adversaries_come_from_rollouts_solutions_and_samples(tmp_path):
+    rows = [
+        {"problem": "p", "completion": "x", "code": "a = 1", "verdict": "wrong_answer"},
+        {"problem": "p", "completion": "x", "code": "a = 2", "verdict": "accepted"},
+        {"problem_id": "p", "completion": "```python\na = 3\n```"},
+        {"problem_id": "p", "number": 0, "text": "a = 4", "is_code": True},
+        {"problem_id": "p", "code": "a = 1"},
+        {"problem_id": "q", "code": "int a;", "language": "cpp"},
+        {"problem": "p", "statement": "A statement"},
+    ]
+    (tmp_path / "rollouts").mkdir()
+    (tmp_path / "rollouts" / "step_1.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\nbroken")
+    store = AdversaryStore([tmp_path], most=3)
+    found = [code for _, code in store.of("p")]
+    assert len(found) == 3 and found[0] == "a = 2" and store.count == 4 and not store.of("q")
+    store.close()
+    with pytest.raises(DataError, match="there is no"):
+        AdversaryStore([tmp_path / "none"])
+    (tmp_path / "empty.jsonl").write_text("{}\n")
+    with pytest.raises(DataError, match="problem_id"):
+        AdversaryStore([tmp_path / "empty.jsonl"])
+
+
+def test_a_whole_file_goes_on_where_it_was_stopped(tmp_path):
+    problems = [weak(), weak(solutions=[])]
+    problems[1].id = "another"
+    write_problems(tmp_path / "in.jsonl", problems)
+    settings = {"forge.tests": 4, "forge.candidates": 48, "judge.workers": 1}
+    seen = []
+
+    def stop(before):
+        seen.append(before)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        forge_file(tmp_path / "in.jsonl", tmp_path / "out.parquet", progress=stop, **settings)
+    assert seen == [False] and not (tmp_path / "out.parquet").exists()
+    summary = forge_file(tmp_path / "in.jsonl", tmp_path / "out.parquet", progress=seen.append, **settings)
+    assert seen == [False, True, False]
+    assert (summary.problems, summary.forged, summary.resumed) == (2, 1, 1)
+    assert summary.reasons == {"no_reference": 1} and summary.after["alive"] < summary.before["alive"]
+    first, second = load_problems(tmp_path / "out.parquet")
+    assert len(first.tests) == 5 and first.extra["forge"]["tests"] and second.extra["forge"]["reason"] == "no_reference"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_extra_fields_pass_through_the_pipeline():
+    record = Record(weak(extra={"forge": {"reason": "no_space"}, "from": "elsewhere"}))
+    assert Record.from_dict(json.loads(json.dumps(record.to_dict()))) == record
+
+
+def test_the_forge_is_off_unless_asked_for():
+    assert load_as(Pipeline, None).forge.enabled is False
