@@ -63,7 +63,7 @@ def command(
     from ..data.record import DataError
     from ..files import FileError, count_records
     from ..judge import JudgeError
-    from .progress import Progress
+    from .terminal import Progress
 
     try:
         with Progress(count_records(problems), "problems") as progress:

@@ -355,6 +355,21 @@ def _one(steps: list[Done], ident: str) -> list[str]:
     raise DataError(f"no step has seen a problem {ident!r}")
 
 
+def _forged(problem: Problem) -> list[str]:
+    """What the forge says of a problem: why it stays as it is, or where its tests come from."""
+    about = problem.extra.get("forge")
+    if not isinstance(about, dict):
+        return []
+    if "reason" in about:
+        return [f"forge: no tests added, {about['reason']}: {about.get('detail', '')}"]
+    makers = Counter(test["by"] for test in about["tests"])
+    said = [f"forge: inputs by {about['bounded_by']}: " + ", ".join(f"{by} {n}" for by, n in makers.most_common())]
+    left = ", ".join(f"{reason} {n}" for reason, n in about["left_out"].items())
+    said += [f"forge: inputs left out: {left}"] if left else []
+    said += [f"forge: several right answers: {about['checker']}"] if about["checker"] else []
+    return said + [f"forge: {text}" for text in (*about["contradictions"], *about["refused"])]
+
+
 def text(record: Record, fate: str) -> str:
     problem = record.problem
     try:
@@ -367,5 +382,5 @@ def text(record: Record, fate: str) -> str:
     facts: dict[str, Any] = {"kind": problem.kind, "tests": count, "solutions": len(problem.solutions)}
     facts |= {"difficulty label": problem.difficulty, **record.notes}
     known = ", ".join(f"{name} {value}" for name, value in facts.items() if value not in ("", None))
-    done = [f"  {line}" for line in problem.lineage]
+    done = [f"  {line}" for line in [*problem.lineage, *_forged(problem)]]
     return "\n".join([f"== {problem.id}: {fate}", known, *done, "", *lines[:LINES], *more, ""])

@@ -17,6 +17,7 @@ from .collection import by_number
 from .difficulty.select import BY_SCORE, band_of, lot
 from .parts import OUTSIDE, Counts, dropped_parts, kept_parts, name_of, read_losses, read_records
 from .pipeline import STAGES
+from .record import Record
 
 EXAMPLES = 4  # of each reason
 MARKS = ("unverified", "many_answers")  # tags by which training may refuse problems
@@ -54,6 +55,15 @@ MEASURED = {  # of notes: title
     "strength": "test strength: wrong variants refused",
     "quality": "text quality",
     "reference_cpu_s": "CPU seconds of the reference",
+}
+
+
+FORGED = {  # of extra["forge"]: title
+    "tests": "tests",
+    "mutants": "mutants",
+    "alive": "mutants that live",
+    "adversaries": "adversaries",
+    "adversaries_alive": "adversaries that live",
 }
 
 
@@ -159,6 +169,7 @@ def page(out: Path) -> str:
         "<h2>By source</h2>",
         _table(("source", "seen", "kept", "share", "dropped"), _by_source(out, kept, losses)),
         *[_selection(step) for step in steps if step.name.endswith("-select")],
+        *[_forged(step) for step in steps if step.name.startswith("forge/")],
         "<h2>What is kept</h2>",
         *[
             _table((title, "problems"), [(name, f"{count:,}") for name, count in counter.most_common(20)])
@@ -218,6 +229,57 @@ def _selection(step: Done) -> str:
         rows.append((band, f"{before[band]:,}", next(shares), *drops, f"{after[band]:,}", next(shares)))
     head = ("band", "before", "share", "too easy", "over target", "after", "share")
     return "<h2>Selection by difficulty</h2>" + _table(head, rows)
+
+
+def _forged(step: Done) -> str:
+    """Tests and their strength before and after the forge, why problems stay as they were, and examples of tests."""
+    totals: Counter[tuple[str, str]] = Counter()
+    reasons: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    drawn: list[Example] = []
+    for part in kept_parts(step.folder):
+        for record in read_records(part):
+            about = record.problem.extra.get("forge") or {"reason": "not seen"}
+            if "reason" in about:
+                reasons[about["reason"]] += 1
+                continue
+            reasons["forged"] += 1
+            left_out.update(about["left_out"])
+            for when in ("before", "after"):
+                totals.update({(when, name): n for name, n in about[when].items() if isinstance(n, int)})
+            insort(drawn, (lot(0, record.problem.id), record.problem.id, *_new_tests(record)))
+            del drawn[EXAMPLES:]
+    rows = [
+        (title, *(f"{totals[when, name]:,}" for when in ("before", "after")))
+        for name, title in FORGED.items()
+        if totals["before", "adversaries"] or not name.startswith("adversaries")
+    ]
+    shown = "".join(
+        f"<details><summary><code>{html.escape(ident)}</code> {html.escape(said)}</summary>"
+        f"<pre>{html.escape(tests)}</pre></details>"
+        for _, ident, said, tests in drawn
+    )
+    tables = [
+        _table(("of the forged problems", "before", "after"), rows),
+        _table(("fate", "problems"), [(name, f"{count:,}") for name, count in reasons.most_common()]),
+        _table(("inputs left out because", "inputs"), [(name, f"{n:,}") for name, n in left_out.most_common() if n]),
+    ]
+    return f"<h2>The test forge</h2>{''.join(tables)}<h3>Forged tests to check by eye</h3>{shown}"
+
+
+def _new_tests(record: Record) -> tuple[str, str]:
+    """What the forge did to a problem, and its first new tests, each with where it comes from and what it killed."""
+    problem, about = record.problem, record.problem.extra["forge"]
+    said = f"{len(about['tests'])} tests by {about['bounded_by']}; mutants alive {about['before']['alive']} -> "
+    lines = []
+    for made in about["tests"][:10]:
+        n = made["test"]
+        if problem.kind == "assert":
+            test = problem.asserts[n][:200]
+        else:
+            test = f"{problem.tests[n].input[:150]} -> {problem.tests[n].output[:50]}"
+        lines.append(f"{test}    ({made['by']}; killed {len(made['killed'])})")
+    return f"{said}{about['after']['alive']} of {about['before']['mutants']}", "\n".join(lines)
 
 
 def _examples(step: Done, lost: Lost) -> str:

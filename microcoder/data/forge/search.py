@@ -10,6 +10,7 @@ tell, and none needs to.
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 from collections import Counter
@@ -251,7 +252,7 @@ class Search:
                 if reply.status == "ok" and differs(checks[m], reply):
                     (kills.add(m) if not self.problem.compare.checker else doubtful.append((p, m)))
             out.append(kills)
-        if doubtful:  # the problem's checker has the last word
+        if doubtful and is_python(self.problem.compare.checker or ""):  # it has the last word; one in C++ is not asked
             cases = [
                 (
                     _given(self.problem, finds[m].candidate.input),
@@ -264,6 +265,13 @@ class Search:
                 if not accepted:
                     out[p].add(m)
         return out
+
+
+def is_python(source: str) -> bool:
+    try:
+        return bool(ast.parse(source).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _given(problem: Problem, text: str) -> object:
