@@ -56,6 +56,10 @@ class Draw:
         self.places = {(place.path, place.field.name): place for place in limits.places}
         self.budget = max(3, round(math.exp(math.log(4) + size * (math.log(ELEMENTS) - math.log(4)))))
         self.counts = count_names(layout.body)
+        for edges in known.edges:  # the number of vertices is a size, even where no list is as long as it
+            for relation in limits.about[edges.ends[0]] + limits.about[edges.ends[1]]:
+                if relation.op in ("<=", "<") and relation.right in limits.names:
+                    self.counts.setdefault(relation.right, set())
         self.style: dict[Place, str] = {}
         self.fixed: dict[Place, list[int]] = {}
         self.left = {id(one): one.most for one in known.sums}

@@ -127,7 +127,9 @@ class Limits:
             lambda m: f"{m[1]}[{m[2] or m[3]}]",
             text,
         )
-        return re.sub(r"(?<![\w\]])[A-Za-z]{2,3}(?![\w\[])", self._product, text)
+        text = re.sub(r"(?<![\w\]])[A-Za-z]{2,3}(?![\w\[])", self._product, text)
+        before = "|".join(re.escape(name) for name in self.names)
+        return re.sub(rf"(?<![A-Za-z_\]])({before})\(", r"\1*(", text)  # N(N - 1)
 
     def _product(self, found: re.Match[str]) -> str:
         """HW is H times W, where both are fields and HW is none."""

@@ -105,11 +105,31 @@ Constraints
 - HW \leq 1000
 - Each S_{i,j} is one of #, ., @.
 """
+GRAPH = r"""Input
+
+The input is given from Standard Input in the following format:
+N M
+u_1 v_1
+\vdots
+u_M v_M
+
+Output
+
+Print it.
+
+Constraints
+
+- 2 \le N \le 2\times 10^5
+- N-1 \le M \le \min\left(\frac{N(N-1)}{2},\,2\times 10^5\right)
+- 1 \le u_i < v_i \le N
+- The given graph is simple and connected.
+"""
 KNOWN = {
     "intervals": (INTERVALS, ["24 2\n7 8\n17 20\n", "30 0\n"]),
     "cases": (CASES, ["2\n3 1\n1 2 3\nabc\n1 1\n-5\nz\n"]),
     "tree": (TREE, ["3 1\n1 2\n3 1\n2 3 1\n1 3\n", "2 2\n2 1\n1 2\n1 1\n2 2\n"]),
     "queries": (QUERIES, ["3\n1 5\n2\n1 7\n"]),
+    "graph": (GRAPH, ["3 2\n1 2\n1 3\n"]),
     "grid": (GRID, ["2 3\n#.@\n...\n"]),
 }
 
@@ -181,6 +201,12 @@ def test_an_input_at_the_limits_is_large_and_a_small_one_is_small():
     small = [found.draw(random.Random(seed), 0.0) for seed in range(8)]
     assert max(found.size_of(one.input) for one in limit if one) > 0.5
     assert max(found.size_of(one.input) for one in small if one) < 0.01
+
+
+def test_the_vertices_of_a_graph_are_part_of_its_size():
+    found = space("graph")
+    drawn = [found.draw(random.Random(seed), 0.1) for seed in range(20)]
+    assert max(int(one.input.split()[0]) for one in drawn if one) < 40
 
 
 def test_the_same_seed_gives_the_same_input():
