@@ -323,7 +323,8 @@ class Drawer:
                 (chosen[q] for q in chosen if q.startswith("len(") and q[4:-1] == quantity[4:].split("[")[0]), default=1
             )
             high = min(high, max(low, total // max(1, outer)))
-        high = min(high, max(low, total))
+        width = self.rows.get(quantity[4:-1], 1) if quantity.startswith("len(") else 1
+        high = min(high, max(low, total // (2 * width) if width > 1 else total))
         step, rest = self.steps.get(quantity, (1, 0))
         for _ in range(8):
             value = length(rng, int(low), int(high), size)
@@ -471,6 +472,7 @@ class Drawer:
             part = rng.sample(allowed, rng.randint(1, len(allowed))) if rng.random() < 0.4 else allowed
             return [rng.choice(part) for _ in range(count)]
         out: list[Any] = []
+        seen: set[str] = set()
         for n in range(count):
             values[f"{name}__{depth}"] = n
             for _ in range(6):
@@ -481,9 +483,10 @@ class Drawer:
                     new = rng.choice(out)
                 if (name, depth) not in self.distinct and shape.kind != "set":
                     break
-                if new not in out[-2000:]:
+                if repr(new) not in seen:
                     break
             out.append(new)
+            seen.add(repr(new))
         values.pop(f"{name}__{depth}", None)
         return out
 

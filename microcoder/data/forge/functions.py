@@ -122,7 +122,7 @@ class FunctionSpace:
                 if new is not None:
                     given, by = new.input, new.by
             return Candidate(given, by) if by != "example" else None
-        for _ in range(TRIES):
+        for _ in range(TRIES if size < 0.6 else 3):  # a large input takes its time
             values = self.drawer.draw(rng, size)
             if values is None:
                 continue

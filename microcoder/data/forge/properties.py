@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,6 +36,10 @@ class Place:
     constant: int | None = None  # a subscript that is a number: s[0]
 
 
+def _leave(rng: random.Random, values: Values) -> None:
+    """Change nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Property:
     """A property of the arguments of one call."""
@@ -43,7 +47,7 @@ class Property:
     name: str
     text: str
     holds: Callable[[Values], bool]
-    mend: Callable[[random.Random, Values], None] = lambda rng, values: None
+    mend: Callable[[random.Random, Values], None] = _leave
     places: tuple[Place, ...] = ()
     value: Any = None
 
@@ -106,6 +110,22 @@ def _different(spot: Place, values: Values) -> bool:
 
 def _different_edges(name: str, values: Values) -> bool:
     return not domains.repeated([sorted(edge[:2]) for edge in values[name]])
+
+
+def _draw_edges(name: str, base: int, rng: random.Random, values: Values) -> None:
+    """Put different edges in the place of those that were drawn."""
+    rows, count = values[name], values.get("n")
+    if rows and type(count) is int and count <= 300_000 and not _different_edges(name, values):
+        new = domains.graph_edges(rng, count, len(rows), base)
+        values[name] = [[*pair, *rows[n][2:]] for n, pair in enumerate(new)]
+
+
+def _drop_repeated(name: str, numbers: Sequence[int], rng: random.Random, values: Values) -> None:
+    """Leave out rows that have been there before."""
+    seen: dict[str, Any] = {}
+    for row in values[name]:
+        seen.setdefault(repr([row[n] for n in numbers] if numbers else row), row)
+    values[name] = list(seen.values())
 
 
 def _same_values(name: str, other: str, values: Values) -> bool:
@@ -186,13 +206,18 @@ def _depth(shape: Shape) -> int:
 def _distinct(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> _Made:
     if fact.value == "edges" or (re.search(r"\bedges?\b|\broads?\b|connections", fact.text) and not spots):
         for name in _edge_lists(shapes):
-            yield Property("distinct", fact.text, partial(_different_edges, name))
+            yield Property(
+                "distinct", fact.text, partial(_different_edges, name), partial(_draw_edges, name, _base(shapes, name))
+            )
         return
     rows = [spot for spot in spots if spot.column is not None]
     if len(rows) > 1 and len({spot.parameter for spot in rows}) == 1:
         name, numbers = rows[0].parameter, [spot.column or 0 for spot in rows]
         yield Property(
-            "distinct", fact.text, lambda v: not domains.repeated([[row[n] for n in numbers] for row in v[name]])
+            "distinct",
+            fact.text,
+            lambda v: not domains.repeated([[row[n] for n in numbers] for row in v[name]]),
+            partial(_drop_repeated, name, numbers),
         )
         return
     if not spots and re.search(r"\bnode|tree|Node\.val|\bvalues?\b", fact.text):
@@ -215,7 +240,9 @@ def _distinct(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> _M
                 domains.repeated([x for x in one if x is not None]) for one in lists if isinstance(one, (list, str))
             )
 
-        yield Property("distinct", fact.text, holds, places=(Place(spot.parameter, depth),))
+        flat = not depth and kind in SEQUENCES  # a list that loses what is repeated is shorter, and may fit no more
+        mend = partial(_drop_repeated, spot.parameter, ()) if flat else _leave
+        yield Property("distinct", fact.text, holds, mend, (Place(spot.parameter, depth),))
 
 
 def _sorted(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> _Made:
