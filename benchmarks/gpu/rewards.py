@@ -1,12 +1,14 @@
 """The same training with two rewards: the few examples of the statements, and forged tests.
 
+    python -m benchmarks.gpu rewards forge  --problems problems.parquet --adversaries SAMPLES --data DATA
     python -m benchmarks.gpu rewards run    --model FOLDER --data DATA --out DIR --budget 950
     python -m benchmarks.gpu rewards report --out DIR --data DATA
 
-DATA holds `train.jsonl.gz` (examples only), `train-forged.jsonl.gz` and `validation-forged.jsonl.gz`
-(the same problems with forged tests) and `test.jsonl.gz` (newer problems with all of their tests). Everything but the
-tests of the training problems is alike: problems, order, seeds, learning rate, temperature, limit. Both arms are
-validated with forged tests, and scored on test before and after.
+`forge` takes the problems with their references, as `data run` wrote them for `prepare`, and programs of other models
+to search with. DATA then holds `train.jsonl.gz` (examples only), `train-forged.jsonl.gz` and `validation-
+forged.jsonl.gz` (the same problems with forged tests) and `test.jsonl.gz` (newer problems with all of their tests).
+Everything but the tests of the training problems is alike: problems, order, seeds, learning rate, temperature, limit.
+Both arms are validated with forged tests, and scored on test before and after.
 
 The report adds what no run can know by itself: of the training programs that a run's own tests accepted, the share
 (each program once) that the forged tests refuse. `qwen pack` packs what there is.
@@ -19,11 +21,13 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.qwen_plan import COMMON, SIZES
 from benchmarks.gpu.qwen_run import finished, slim
+from microcoder.files import json_line
 from microcoder.runs import read_metrics
 from microcoder.schema import Solution
 from microcoder.study.launch import Command, side_by_side, tail
@@ -34,10 +38,12 @@ ENDS = 3  # steps whose mean stands for the beginning and the end of a run
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run", "report"))
+    parser.add_argument("command", choices=("forge", "run", "report"))
+    parser.add_argument("--problems", type=Path, metavar="FILE", help="of forge: problems with references")
+    parser.add_argument("--adversaries", type=Path, nargs="*", default=[], help="of forge: programs of models")
     parser.add_argument("--model", default="", metavar="FOLDER", help="the model, as transformers has it")
     parser.add_argument("--data", type=Path, required=True, metavar="DATA")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("rewards"), metavar="DIR")
     parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=2)
@@ -51,10 +57,28 @@ def main() -> int:
     parser.add_argument("--set", nargs="*", action="extend", default=[], metavar="section.key=value")
     args = parser.parse_args()
     args.out, args.data = args.out.resolve(), args.data.resolve()
+    if args.command == "forge":
+        return _forge(args)
     if args.command == "report":
         print(report(args.out, args.data))
         return 0
     return _run(args)
+
+
+def _forge(args: argparse.Namespace) -> int:
+    import microcoder as mc
+
+    stronger = args.data / "forged.parquet"
+    summary = mc.forge(args.problems, stronger, "judge.time_limit_s=3", adversaries=args.adversaries)
+    (args.data / "forged.json").write_text(json.dumps(summary.to_dict(), indent=1) + "\n")
+    print(json.dumps(summary.to_dict(), indent=1))
+    forged = {problem.id: problem for problem in mc.load_problems(stronger)}
+    for part in ("train", "validation"):
+        wanted = mc.load_problems(args.data / f"{part}.jsonl.gz")
+        bare = {"solutions": [], "lineage": [], "difficulty_score": None, "extra": {}}
+        rows = (json_line(replace(forged[problem.id], **bare).to_dict()) for problem in wanted)
+        (args.data / f"{part}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), mtime=0))
+    return 0
 
 
 def _run(args: argparse.Namespace) -> int:
