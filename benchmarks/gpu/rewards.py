@@ -27,12 +27,18 @@ from typing import Any
 
 from benchmarks.gpu.qwen_plan import COMMON, SIZES
 from benchmarks.gpu.qwen_run import finished, slim
-from microcoder.files import json_line
+from microcoder.files import json_line, write_problems
 from microcoder.runs import read_metrics
 from microcoder.schema import Solution
 from microcoder.study.launch import Command, side_by_side, tail
 
 REWARDS = {"examples": "train.jsonl.gz", "forged": "train-forged.jsonl.gz"}
+PART = """
+import json, sys, microcoder as mc
+problems, stronger, workers, *adversaries = sys.argv[1:]
+summary = mc.forge(problems, stronger, "judge.time_limit_s=3", workers, adversaries=adversaries)
+open(stronger.replace(".parquet", ".json"), "w").write(json.dumps(summary.to_dict()))
+"""
 ENDS = 3  # steps whose mean stands for the beginning and the end of a run
 
 
@@ -50,7 +56,7 @@ def main() -> int:
     parser.add_argument("--lr", type=float, default=3e-6)
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--preset", default="grpo_plus")
-    parser.add_argument("--together", type=int, default=4, help="runs at a time")
+    parser.add_argument("--together", type=int, default=4, help="runs or processes at a time")
     parser.add_argument("--judge-workers", type=int, default=4, help="of each run")
     parser.add_argument("--micro", type=int, default=4, help="responses in a pass: memory, not results")
     parser.add_argument("--size", choices=SIZES, default="full", help="toy: to see that all of it works")
@@ -66,18 +72,31 @@ def main() -> int:
 
 
 def _forge(args: argparse.Namespace) -> int:
+    """Forge in several processes, since one of them keeps about two cores busy, and write the parts of DATA."""
     import microcoder as mc
 
-    stronger = args.data / "forged.parquet"
-    summary = mc.forge(args.problems, stronger, "judge.time_limit_s=3", adversaries=args.adversaries)
-    (args.data / "forged.json").write_text(json.dumps(summary.to_dict(), indent=1) + "\n")
-    print(json.dumps(summary.to_dict(), indent=1))
-    forged = {problem.id: problem for problem in mc.load_problems(stronger)}
-    for part in ("train", "validation"):
-        wanted = mc.load_problems(args.data / f"{part}.jsonl.gz")
-        bare = {"solutions": [], "lineage": [], "difficulty_score": None, "extra": {}}
+    problems, folder = mc.load_problems(args.problems), args.data / "forging"
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = []
+    for n in range(args.together):
+        part, stronger = folder / f"part-{n}.parquet", folder / f"stronger-{n}.parquet"
+        write_problems(part, problems[n :: args.together])
+        words = [sys.executable, "-c", PART, str(part), str(stronger), f"judge.workers={args.judge_workers}"]
+        jobs.append(Command(f"forge {n}", [*words, *map(str, args.adversaries)], folder / f"{n}.log"))
+    left = side_by_side(jobs, args.together, args.budget, lambda job, status, seconds: print(job.name, status, seconds))
+    for job in left:
+        print(f"{job.name}: not finished: its problems keep their examples", flush=True)
+    done = [mc.load_problems(path) for path in folder.glob("stronger-*.parquet")]
+    forged = {problem.id: problem for problem in problems} | {found.id: found for part in done for found in part}
+    bare = {"solutions": [], "lineage": [], "difficulty_score": None, "extra": {}}
+    for name in ("train", "validation"):
+        wanted = mc.load_problems(args.data / f"{name}.jsonl.gz")
         rows = (json_line(replace(forged[problem.id], **bare).to_dict()) for problem in wanted)
-        (args.data / f"{part}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), mtime=0))
+        (args.data / f"{name}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), mtime=0))
+    summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("stronger-*.json"))]
+    (args.data / "forged.json").write_text(json.dumps(summaries, indent=1) + "\n")
+    for side in ("before", "after"):
+        print(side, {key: sum(summary[side][key] for summary in summaries) for key in summaries[0][side]})
     return 0
 
 
