@@ -1,4 +1,4 @@
-"""Collect: read every source into parts, side by side; a source that was read before is not read again."""
+"""Collect: read all sources into parts, in parallel; a source that was read before is not read again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"(\d+)(?:#\d+)?$")
 def collect_all(
     out: Path, sources: list[Source], limit: int, workers: int, progress: StepProgress
 ) -> tuple[list[Path], str]:
-    """Return (the parts, a digest of what they were made of). Rows that cannot be read are drops with their reason."""
+    """Return the parts, and a digest of their sources. Unreadable rows are drops with a reason."""
     named = [(source, layout_of(source)) for source in sources]
     digest = digest_of(sources, limit)
     folder = out / NAME
@@ -56,14 +56,14 @@ def collect_all(
 
 
 def by_number(out: Path) -> dict[str, dict[str, str]]:
-    """The "name" and "file" of each source of a run, by the number in the names of its parts."""
+    """Return "name" and "file" of each source of a run, by the number in the names of its parts."""
     path = out / NAME / SOURCES
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
 def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) -> Counts:
-    """Read one source, in a worker process, part by part; parts that are there already are only counted."""
+    """Read one source, in a worker process, part by part; existing parts are only counted."""
     number, settings, layout = job
     found = read(Source(**settings), layout, limit)
     total = Counts()
@@ -77,7 +77,7 @@ def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) 
 
 
 def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]:
-    """Yield all records of a source, and its rows that are no record."""
+    """Yield all records of a source, and its unreadable rows as drops."""
     wanted, taken = ranges(source.ids), 0
     for found in collect(layout, source.path, mapping=source.mapping or None, source=source.name):
         if limit and taken >= limit:
@@ -94,7 +94,7 @@ def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]
 
 
 def layout_of(source: Source) -> str:
-    """The layout that is named, or else detected."""
+    """Return the layout of a source: the one that is named, or else the detected one."""
     if source.read != "auto":
         return source.read
     try:
@@ -126,7 +126,7 @@ def within(ident: str, wanted: list[range]) -> bool:
 
 
 def digest_of(sources: list[Source], limit: int) -> str:
-    """A digest that changes when a setting or a file does."""
+    """Return a digest that changes when a setting or a file changes."""
     stamps = []
     for source in sources:
         path = Path(source.path)

@@ -1,4 +1,4 @@
-"""A data set: build it as data.toml says, open one that was built, and read what was kept or dropped.
+"""Data sets: build one from data.toml, open one that was built, and read kept and dropped problems.
 
     out/dataset/problems.parquet   ours: `microcoder train one-gpu data.train=out/dataset/problems.parquet`
     out/dataset/trl.parquet        prompt (a conversation), id, problem (JSON)
@@ -6,7 +6,7 @@
     out/dataset/README.md          a card: counts, sources, licences, how it was made
     out/report.html                counts, pictures, and drops to check by eye
 
-`build` makes what is missing; `Dataset` opens what is there.
+`build` runs the missing steps; `Dataset` opens the results.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from .settings import Pipeline
 from .steps import check, steps_for
 
 BATCH = 500  # rows in memory
-CLEANING = ("ftfy", "markdownify", "py3langid", "selectolax")  # packages without which no problem can be cleaned
-LINES = 30  # of a statement that are shown
+CLEANING = ("ftfy", "markdownify", "py3langid", "selectolax")  # packages that the cleaning steps need
+LINES = 30  # lines of a statement that are shown
 FILES = {"problems": "problems.parquet", "trl": "trl.parquet", "verl": "verl.parquet", "card": "README.md"}
 EXAMPLE = '[[collect.sources]]\npath = "mbpp.jsonl"'
 
 
 class Drop(NamedTuple):
-    """A problem that was dropped, as it came to the step."""
+    """A dropped problem, as it was before the step."""
 
     problem: Problem
     reason: str  # one word, such as near_duplicate
@@ -56,8 +56,8 @@ class Dataset:
     """A data set in the folder of a run of the pipeline.
 
     folder     the folder of the run
-    problems   what is kept
-    dropped    what is not, each with its reason
+    problems   the problems that were kept
+    dropped    the problems that were dropped, each with its reason
     report     a row for each step: step, seen, kept, dropped by reason, seconds
     paths      the files that were written: problems, trl, verl, card, report
     """
@@ -93,7 +93,7 @@ class Dataset:
 
     @property
     def reasons(self) -> Counter[str]:
-        """How many problems were dropped, by reason."""
+        """The number of dropped problems by reason."""
         return sum((step.counts.dropped for step in self.steps), Counter())
 
     @property
@@ -104,7 +104,7 @@ class Dataset:
 
     @property
     def finished(self) -> bool:
-        """Whether all four stages are done, and the files were written."""
+        """Whether all four stages are done and the files are written."""
         return self.steps[-1].name.startswith(STAGES[-1]) and "report" in self.paths
 
     @property
@@ -132,42 +132,42 @@ def build(
     ray: str = "",
     progress: StepProgress | None = None,
 ) -> Dataset:
-    """Make the training set that the file `config` and `changes` (section.key=value) describe; continue a stopped one.
+    """Build a training set from the file `config` and `changes` (section.key=value); resume a stopped build.
 
     only       go no further than this stage: collect, process, filter or verify
-    limit      at most so many problems of each source, in a folder apart
-    ray        the address of a Ray cluster that does all but collect; "auto": the one this machine belongs to
-    progress   is told of each step
+    limit      most problems of each source, in a separate folder
+    ray        the address of a Ray cluster for all stages but collect; "auto": the one this machine belongs to
+    progress   is called with each step
     """
     if only not in STAGES:
         raise DataError(f"there is no stage {only!r}; the stages are {', '.join(STAGES)}")
     _read_config(Path(config))
     settings = load_as(Pipeline, Path(config), changes)
-    if limit:  # to try things: what a whole run has made stays
+    if limit:  # a trial: the results of a whole run stay
         folder = f"{settings.output.folder}-limit-{limit}"
         settings = load_as(Pipeline, Path(config), [*changes, f"collect.limit={limit}", f"output.folder={folder}"])
     if not settings.collect.sources:
         raise DataError(f"{config} names no sources; add some:\n{EXAMPLE}")
     text = to_toml(settings, comments=False)
-    if ray:  # where it is made is no setting of the data set
+    if ray:  # the place of the work is no setting of the data set
         settings = settings.model_copy(update={"judge": settings.judge.model_copy(update={"on": f"ray:{ray}"})})
     return make(settings, progress or Unwatched(), only, text, ray)
 
 
 def make(settings: Pipeline, progress: StepProgress, only: str = STAGES[-1], text: str = "", ray: str = "") -> Dataset:
-    """Run all steps that are not done, up to the stage `only`, and write the files, with `text` in the card."""
+    """Run all missing steps up to the stage `only`, and write the files, with `text` in the card."""
     out = Path(settings.output.folder)
     workers = settings.output.workers or usable_cores()
     check(settings, only)
     if only != STAGES[0]:
-        for name in CLEANING:  # a step that misses one would say so after minutes
+        for name in CLEANING:  # a step would report a missing one only after minutes
             if find_spec(name) is None:
                 package(name)
     steps = steps_for(settings, out)
     parts, digest = collect_all(out, settings.collect.sources, settings.collect.limit, workers, progress)
     wanted = [step for step in steps if STAGES.index(step.stage) <= STAGES.index(only)]
     parts = run(out, wanted, parts, digest, ClusterCores(ray, out) if ray else workers, progress)
-    forget_others(out, steps, digest)  # only now: settings that do not work lose nothing
+    forget_others(out, steps, digest)  # only now, so that wrong settings lose nothing
     if len(wanted) == len(steps):
         write_dataset(out / "dataset", parts, steps_of(out), text)
         (out / "report.html").write_text(page(out), encoding="utf-8")
@@ -175,7 +175,7 @@ def make(settings: Pipeline, progress: StepProgress, only: str = STAGES[-1], tex
 
 
 def forget_others(out: Path, steps: list[PipelineStep], digest: str) -> None:
-    """Remove the folders of steps that were made with other settings."""
+    """Remove the folders of steps that ran with other settings."""
     digests = {}
     for step in steps:
         digest = digests[out / step.folder] = chained(digest, step)
@@ -193,7 +193,7 @@ class Unwatched:
 
 
 def _read_config(path: Path) -> None:
-    """Raise DataError unless there is such a file of TOML."""
+    """Raise DataError unless the file exists and is TOML."""
     about = f"A data file is TOML that names the sources of problems, at least:\n{EXAMPLE}\n"
     about += "To begin with all settings and their meaning: microcoder data config > data.toml"
     try:
@@ -229,7 +229,7 @@ def write_dataset(folder: Path, parts: list[Path], steps: list[Done], settings: 
 
 
 def problems(parts: Iterable[Path]) -> Iterator[Problem]:
-    """Yield the problems of parts, with the hardness that was found as score: `data.difficulty` can choose by it."""
+    """Yield the problems of parts, with the measured hardness as difficulty score, for `data.difficulty`."""
     for part in parts:
         for record in read_records(part):
             if (hard := known_hardness(record)) is not None:
@@ -238,12 +238,12 @@ def problems(parts: Iterable[Path]) -> Iterator[Problem]:
 
 
 def for_trl(problem: Problem, number: int) -> dict[str, Any]:
-    """A row for TRL: `prompt`, and what a reward function needs."""
+    """Return a row for TRL: `prompt`, and the columns that a reward function needs."""
     return {"id": problem.id, "prompt": messages(problem), "problem": _json(problem)}
 
 
 def for_verl(problem: Problem, number: int) -> dict[str, Any]:
-    """A row for verl's RLHF dataset."""
+    """Return a row for verl's RLHF dataset."""
     hard = problem.difficulty_score if problem.difficulty_score is not None else math.nan  # a column has one type
     return {
         "data_source": problem.source or "microcoder",
@@ -255,7 +255,7 @@ def for_verl(problem: Problem, number: int) -> dict[str, Any]:
 
 
 def card(sources: Counter[str], licences: Counter[str], steps: list[Done], settings: str) -> str:
-    """The card of the data set: what it is made of and how, in the form that hubs read."""
+    """Return the card of the data set: counts, sources, licences and steps, in the format of the hub."""
     total = sources.total()
     size = next(
         (name for most, name in ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")) if total < most),
@@ -289,7 +289,7 @@ def _write(path: Path, rows: Iterator[Problem], layout: Callable[[Problem, int],
     finally:
         if writer is not None:
             writer.close()
-    if writer is None:  # nothing is left, and what an earlier run left would not be true
+    if writer is None:  # no problem is left, so an old file must go
         path.unlink(missing_ok=True)
     else:
         part.replace(path)
@@ -305,7 +305,7 @@ def _json(problem: Problem) -> str:
 def show(
     out: str | Path, reason: str | None = None, step: str | None = None, ident: str | None = None, count: int = 5
 ) -> list[str]:
-    """At most `count` records of a run as text: kept, dropped for a reason, of a step, or the one with an id."""
+    """Show at most `count` records of a run as text: kept, dropped for a reason, of a step, or the one with an id."""
     steps = Dataset(out).steps
     if step is not None:
         names = [each.name for each in steps]

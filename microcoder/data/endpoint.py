@@ -1,19 +1,19 @@
-"""A language model behind any OpenAI-compatible address.
+"""A client for a language model behind any OpenAI-compatible address.
 
     endpoint = Endpoint("http://localhost:8000/v1", "qwen3-8b", key_env="", cache=Path("cache"))
     answer = endpoint.ask([{"role": "user", "content": "..."}])
     reply = endpoint.complete([{"role": "user", "content": "..."}], temperature=0.2, max_tokens=1024)
 
-`ask` needs one whole answer, and asks once. `complete` takes whatever the model writes: a reply that was cut by the
-limit or is empty is a reply too, and none is kept.
+`ask` returns one whole answer and caches it. `complete` returns whatever the model writes, even a truncated or empty
+reply, and caches nothing.
 
-An answer is kept in a file of its own, named by a digest of everything that was asked, and written under another name
-first: a killed run has lost nothing that was answered, and processes may share the folder. `key` tells apart questions
-that are alike but shall be answered anew, such as the second of three opinions.
+Each answer is cached in its own file, named by a digest of the whole question and written under a temporary name first.
+So a killed run loses no answer, and processes may share the folder. `key` separates equal questions that need separate
+answers, such as the second of three opinions.
 
-Passing faults are tried again with growing pauses: no connection, a timeout, 408, 409, 429 (after the time that the
-server asks for), 5xx, and an answer that is not of the protocol. An endpoint that cannot be used is an EndpointError;
-a question that it will not answer is a NoAnswer, which a caller can take for a fact about one problem.
+Temporary faults are retried with growing pauses: no connection, a timeout, 408, 409, 429 (after the time that the
+server asks for), 5xx, and an answer outside the protocol. EndpointError means that the endpoint cannot be used.
+NoAnswer means that it does not answer one question, which a caller can treat as a fact about one problem.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NoAnswer(EndpointError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model wrote, apart from its reasoning where the server tells the two apart."""
+    """A model's reply, without its reasoning if the server separates the two."""
 
     text: str
     tokens: int | None  # reasoning included; None: the server does not count them
@@ -55,7 +55,7 @@ class Reply:
 
 
 class Asks(Protocol):
-    """Protocol of an `Endpoint`, or of anything else that answers. `key` tells equal questions apart in a cache."""
+    """Protocol of an `Endpoint`, or of anything else that answers. `key` separates equal questions in a cache."""
 
     def ask(self, messages: list[Message], *, key: str = "", temperature: float = 0.0) -> str: ...
 
@@ -63,11 +63,11 @@ class Asks(Protocol):
 class Endpoint:
     """A model at an address. Threads may share it, and it can be sent to other processes.
 
-    key_env        the environment variable that holds the key; "" where none is needed
-    cache          a folder for answers; None: every question is asked
-    timeout_s      for one attempt
-    max_retries    further attempts
-    concurrency    questions of this process under way at a time
+    key_env        the environment variable that holds the key; "" if none is needed
+    cache          a folder for answers; None: no cache
+    timeout_s      time limit of one attempt
+    max_retries    number of further attempts
+    concurrency    most questions of this process at a time
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Endpoint:
         self._made: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without locks, connections and the key, which the other process reads from its own environment."""
+        """Return the state without locks, connections and the key, which a process reads from its environment."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ class Endpoint:
         self._start()
 
     def ask(self, messages: list[Message], *, key: str = "", temperature: float = 0.0, max_tokens: int = 4096) -> str:
-        """Return the answer, from the cache if it was given before."""
+        """Ask a question and return the answer, from the cache if it is there."""
         question = {
             "base_url": self.base_url, "model": self.model, "messages": messages, "key": key,
             "temperature": temperature, "max_tokens": max_tokens,
@@ -121,8 +121,8 @@ class Endpoint:
         self, messages: list[Message], *, temperature: float, max_tokens: int, top_p: float = 1.0,
         seed: int | None = None, logprobs: bool = False,
     ) -> Reply:  # fmt: skip
-        """Return whatever the model writes. `logprobs` asks for the tokens too: the protocol shows them there."""
-        more = {"seed": seed, "logprobs": logprobs or None}  # what is not needed is not sent: not every server knows it
+        """Return whatever the model writes. `logprobs` requests the tokens too."""
+        more = {"seed": seed, "logprobs": logprobs or None}  # sent only if needed: not every server knows them
         return self._reply(
             messages=messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
             **{name: value for name, value in more.items() if value is not None},
@@ -136,7 +136,7 @@ class Endpoint:
             try:
                 with self._room:
                     found = client.chat.completions.create(model=self.model, **question)
-            except openai.OpenAIError as error:  # tried again by the client, where that can help
+            except openai.OpenAIError as error:  # the client has retried, if that can help
                 raise self._explained(error) from None
             except ValueError:  # not JSON
                 continue
@@ -147,7 +147,7 @@ class Endpoint:
         raise EndpointError(f"{self} answers, but not as chat completions do; is base_url right? Mostly it ends in /v1")
 
     def _client(self) -> Any:
-        """Return (client, the package openai), made when first needed."""
+        """Return (client, the package openai); make the client on first use."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()
@@ -199,7 +199,7 @@ def _piece(token: Any) -> bytes:
 
 
 def _read(path: Path) -> str | None:
-    """The answer kept there; None if there is none that can be read."""
+    """Read a cached answer; None if there is none that can be read."""
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))["answer"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -219,7 +219,7 @@ def _write(path: Path, answer: str) -> None:
 
 @lru_cache(maxsize=1)
 def endpoint_for(settings: str) -> Endpoint | None:
-    """The endpoint of these settings (EndpointConfig as JSON), the same one every time in a process; "" is none."""
+    """Return the endpoint of these settings (EndpointConfig as JSON), one for each process; None for ""."""
     if not settings:
         return None
     found = EndpointConfig(**json.loads(settings))

@@ -1,12 +1,12 @@
 """The folder of a step: numbered parts of kept and dropped records, each complete or absent.
 
     filter/2-duplicates/
-      step.json            what made it: a digest of the settings and of everything before
+      step.json            a digest of the settings and of all earlier steps
       kept/00003.jsonl.gz      {"problem": {...}, "notes": {...}} a line
       dropped/00003.jsonl.gz   the same with "reason" and "detail"
       done.json            counts by reason, seconds; written last
 
-A part is written under another name first, so a stopped run leaves no half of one.
+A part is written under a temporary name first, so a stopped run leaves no incomplete part.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from ..runs.disk import write_whole
 from .record import DataError, Dropped, Record
 
 SIZE = 500  # records in a part: the unit of work, of resuming, and of memory
-OUTSIDE = "outside_ids"  # the reason of records that the setting `ids` leaves aside
+OUTSIDE = "outside_ids"  # the reason of records that the setting `ids` excludes
 Loss = tuple[Record, Dropped]
 
 
 @dataclass
 class Counts:
-    """Records kept and dropped, of a part or of all of them."""
+    """Numbers of kept and dropped records, of one part or of all."""
 
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)  # by reason
-    outside: int = 0  # left aside because the setting `ids` did not ask for them: on file with the drops, but no loss
+    outside: int = 0  # excluded by the setting `ids`: written with the drops, but not counted as such
 
     @classmethod
     def of(cls, kept: int, dropped: Mapping[str, int]) -> Counts:
-        """Read counts from a file, in which rows left aside by `ids` are among the drops."""
+        """Make counts from a file's numbers, where rows excluded by `ids` are among the drops."""
         losses = Counter(dropped)
         outside = losses.pop(OUTSIDE, 0)
         return cls(kept, losses, outside)
@@ -54,7 +54,7 @@ class Counts:
         return self.kept + self.dropped.total()
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as they stand on file, by falling number."""
+        """Return the numbers for a file, largest first."""
         losses = self.dropped + Counter({OUTSIDE: self.outside})
         return {"kept": self.kept, "dropped": dict(losses.most_common())}
 
@@ -86,12 +86,12 @@ def dropped_parts(folder: Path) -> list[Path]:
 
 
 def name_of(part: Path) -> str:
-    """The name of a part: `02-00003` is the fourth part of the third source."""
+    """Return the name of a part: `02-00003` is the fourth part of the third source."""
     return part.name.removesuffix(".jsonl.gz")
 
 
 def write_part(folder: Path, name: str, results: Iterable[Record | Loss]) -> Counts:
-    """Write both files of a part; the kept one appears last, and says that the part is complete."""
+    """Write both files of a part; the kept one is written last and marks the part as complete."""
     kept, dropped = 0, Counter[str]()
     paths = {kind: folder / kind / f"{name}.jsonl.gz" for kind in ("dropped", "kept")}
     files = {}
@@ -116,7 +116,7 @@ def write_part(folder: Path, name: str, results: Iterable[Record | Loss]) -> Cou
 
 
 def count_part(folder: Path, name: str) -> Counts | None:
-    """Count a complete part; None where it has to be made."""
+    """Count the records of a complete part; None if the part is missing."""
     kept = folder / "kept" / f"{name}.jsonl.gz"
     if not kept.exists():
         return None
@@ -125,7 +125,7 @@ def count_part(folder: Path, name: str) -> Counts | None:
 
 
 def begin(folder: Path, digest: str) -> dict[str, Any] | None:
-    """Make the folder ready for a step with this digest and return its done.json, if it is done."""
+    """Prepare the folder for a step with this digest; return its done.json if the step is done."""
     forget(folder, digest)
     marker, done = folder / "step.json", folder / "done.json"
     if not marker.exists():
@@ -137,14 +137,14 @@ def begin(folder: Path, digest: str) -> dict[str, Any] | None:
 
 
 def forget(folder: Path, digest: str | None) -> None:
-    """Remove the folder of a step unless this is its digest. A folder without a marker is somebody else's."""
+    """Remove the folder of a step unless it has this digest. A folder without step.json is not ours and stays."""
     marker = folder / "step.json"
     if marker.exists() and json.loads(marker.read_text())["digest"] != digest:
         shutil.rmtree(folder)
 
 
 def stamp(path: str) -> str:
-    """A text that changes with the file; the path itself where there is no such file."""
+    """Return a text that changes with the file; the path itself if there is no such file."""
     return f"{Path(path).stat().st_size} {Path(path).stat().st_mtime_ns}" if path and Path(path).exists() else path
 
 
@@ -153,7 +153,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def _write(file: Any, data: dict[str, Any]) -> None:
-    # surrogates that a broken source left behind cannot be UTF-8; as escapes they survive until a step looks at them
+    # lone surrogates of a broken source cannot be UTF-8; as escapes they survive until a step handles them
     file.write(json.dumps(data, ensure_ascii=True) + "\n")
 
 

@@ -1,13 +1,13 @@
-"""The pipeline: steps one after the other; parts go through worker processes, finished ones are never made again.
+"""The pipeline: run steps one after the other, in worker processes part by part; finished parts are never made again.
 
 A step is one of three kinds:
 
-    each     a function of one record; parts are dealt out to the cores
-    ordered  what costs time is worked out on the cores (`work`), then decided in order here (`decide`): twins
-    stream   a function of all records one after the other, which brings its own workers: the judge
+    each     a function of one record; the cores share the parts
+    ordered  slow work on the cores (`work`), then decisions in order in this process (`decide`), as for duplicates
+    stream   a function of all records in order, with its own workers, as for the judge
 
-Only a few parts are under way at a time, so memory does not grow with the number of problems, but for what a step
-itself has to remember (`decide`, `prepare`).
+Only a few parts are in memory at a time, so memory does not grow with the number of problems, except for what a step
+itself has to keep (`decide`, `prepare`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .parts import (
 from .record import DataError, Dropped, Record
 
 STAGES = ("collect", "process", "filter", "forge", "verify")
-AHEAD = 4  # parts for each core that are under way: enough that none waits for a slow one of another
+AHEAD = 4  # parts in work for each core: enough that no core waits for a slow part of another
 Each = Callable[..., Record]
 
 
@@ -57,7 +57,7 @@ class PipelineStep:
 
     stage: str
     name: str
-    options: dict[str, Any] = field(default_factory=dict)  # what its results depend on, as JSON can carry it
+    options: dict[str, Any] = field(default_factory=dict)  # the settings that its results depend on, as JSON values
     each: Each | None = None  # (record, **options) -> record, or raises Dropped
     work: Callable[..., Any] | None = None  # (record, **options) -> payload
     decide: Callable[..., Callable[[str, Any], Dropped | None]] | None = None  # (**options) -> (id, payload) -> why not
@@ -70,7 +70,7 @@ class PipelineStep:
 
 
 class StepProgress(Protocol):
-    """Something that is told of each step: when it begins, after each part, and when it is done."""
+    """Receives the progress of steps: when one begins, after each part, and when it is done."""
 
     def step(self, name: str, parts: int) -> None: ...
     def part(self, counts: Counts) -> None: ...
@@ -85,7 +85,7 @@ def run(
     workers: int | Cores,
     progress: StepProgress,
 ) -> list[Path]:
-    """Run all steps on the parts `first`, which `digest` stands for, and return the parts of the last one."""
+    """Run all steps on the parts `first`, whose digest is `digest`; return the parts of the last step."""
     parts = first
     with Cores(workers) if isinstance(workers, int) else workers as cores:
         for step in steps:
@@ -95,10 +95,10 @@ def run(
 
 
 class WorkerProcess(SpawnProcess):
-    """A process that does not import the user's script, which would call `build_dataset` again in each of them."""
+    """A worker process that does not import the user's script, which would call `build_dataset` again."""
 
     @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # multiprocessing's name for how a process is started
+    def _Popen(process_obj: Any) -> Any:  # multiprocessing's hook for starting a process
         script = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")  # without a file that could be imported
         try:
@@ -108,20 +108,20 @@ class WorkerProcess(SpawnProcess):
 
 
 class WorkerContext(SpawnContext):
-    """Spawned processes, for a pool; what they are given to do must not be defined in the user's script."""
+    """A context of spawned processes for a pool. Their functions must not be defined in the user's script."""
 
     Process = WorkerProcess
 
 
 class Cores:
-    """Worker processes that all steps share, started when they are first needed."""
+    """Worker processes that all steps share, started on first use."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results in order; items are taken as there is room for them."""
+        """Apply a function to items in the worker processes; yield results in order, read items lazily."""
         if self.count < 2:
             yield from map(function, items)
             return
@@ -145,14 +145,14 @@ class Cores:
 def run_step(
     folder: Path, step: PipelineStep, parts: list[Path], digest: str, cores: Cores, progress: StepProgress
 ) -> list[Path]:
-    """Run one step and return its kept parts. Parts that an earlier run completed stay."""
+    """Run one step and return its kept parts. Parts of an earlier run stay."""
     finished = begin(folder, digest)
     if finished is not None:
         progress.done(step.folder, Counts.of(finished["kept"], finished["dropped"]), finished["seconds"], again=True)
         return kept_parts(folder)
     started = time.monotonic()
     progress.step(step.folder, len(parts))
-    cores = cores if len(parts) > 1 else Cores(1)  # not worth starting processes for
+    cores = cores if len(parts) > 1 else Cores(1)  # one part is not worth starting processes
     options = dict(step.options)
     if step.prepare is not None:
         options |= step.prepare(parts, cores, **options)
@@ -167,7 +167,7 @@ def run_step(
 
 
 def chained(before: str, step: PipelineStep) -> str:
-    """A digest of a step's settings and of everything before it."""
+    """Return a digest of a step's settings and of all earlier steps."""
     text = json.dumps([before, step.stage, step.name, step.options], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -197,19 +197,19 @@ def _streamed(folder: Path, context: Any, parts: list[Path]) -> Iterator[Counts]
 
 
 def each_part(folder: Path, function: Each, options: dict[str, Any], part: Path) -> Counts:
-    """Make a part, in a worker process."""
+    """Process one part, in a worker process."""
     name = name_of(part)
     work = partial(function, **options)
     return count_part(folder, name) or write_part(folder, name, (attempt(line, work) for line in read_lines(part)))
 
 
 def work_part(work: Callable[..., Any], options: dict[str, Any], part: Path) -> list[tuple[str, Any]]:
-    """Work out what to decide by, in a worker process."""
+    """Compute the values to decide by for one part, in a worker process."""
     return [(record.problem.id, work(record, **options)) for record in read_records(part)]
 
 
 def settle_part(folder: Path, decided: tuple[Path, list[Dropped | None]]) -> Counts:
-    """Write a decided part, in a worker process. One that was written before was decided in the same way."""
+    """Write a decided part, in a worker process. An existing part has the same decisions and stays."""
     part, losses = decided
     found = zip(read_records(part), losses, strict=True)
     return count_part(folder, name_of(part)) or write_part(
@@ -218,11 +218,11 @@ def settle_part(folder: Path, decided: tuple[Path, list[Dropped | None]]) -> Cou
 
 
 def attempt(line: bytes, function: Each) -> Record | Loss:
-    """Apply the function to a record. A fault in this code is a drop that can be counted and read, not the end."""
+    """Apply the function to a record. An error in our code becomes a drop that can be counted and read."""
     try:
         return function(record_of(line))
     except Dropped as loss:
-        return record_of(line), loss  # as it came in
+        return record_of(line), loss  # the record as it was before the step
     except DataError:
         raise
     except Exception as error:
@@ -235,8 +235,8 @@ def attempt(line: bytes, function: Each) -> Record | Loss:
 class ClusterCores(Cores):
     """The cores of a Ray cluster in place of worker processes here, for `data run --ray`.
 
-    Parts are files, so every node must see the folder that the command was typed in and that of the output, under the
-    same names. A part whose node is lost is made again on another; a part is written whole or not at all.
+    Parts are files, so every node must see the working folder and the output folder under the same names. If a node is
+    lost, another node makes its part again; parts are written atomically.
     """
 
     def __init__(self, address: str, out: Path) -> None:
@@ -267,7 +267,7 @@ class ClusterCores(Cores):
         try:
             return self.ray.get(ref)
         except self.ray.exceptions.RayTaskError as error:
-            raise error.cause from None  # as it would have come from a process here
+            raise error.cause from None  # as from a local process
         except self.ray.exceptions.RayError as error:
             why = reason_of(error)
             raise DataError(f"a part failed on the Ray cluster: {why} The same command goes on from here") from None
@@ -297,12 +297,12 @@ class ClusterCores(Cores):
 
 
 def there(sent: tuple[str, Callable[..., Any]], item: Any) -> Any:
-    """Call the function on a node: names of files may be relative to where the command was typed."""
+    """Call the function on a node, in the working folder of the command: file names may be relative."""
     folder, function = sent
     os.chdir(folder)
     return function(item)
 
 
 def unseen(folder: str, paths: list[str]) -> str:
-    """The first of the paths that a node does not have."""
+    """Return the first of the paths that a node does not see."""
     return next((path for path in paths if not Path(folder, path).exists()), "")

@@ -1,8 +1,8 @@
-"""A record: a problem on its way through the four stages, with what was measured of it and which of its solutions run.
+"""Records: problems on their way through the four stages, with notes; and the solutions of a problem.
 
     Record     a problem and its notes
     Dropped    the reason why a record leaves the pipeline
-    DataError  a fault that no record is to blame for: the run ends, and the message says what to change
+    DataError  a fault outside of the records: the run ends, and the message says what to change
 
 A step takes a record and returns it, or raises Dropped.
 """
@@ -22,13 +22,13 @@ _FIELDS = {each.name for each in dataclasses.fields(Problem)}
 
 @dataclass(slots=True)
 class Record:
-    """A problem with notes. It may be incomplete until `process` has checked it: no `Problem.check` before."""
+    """A problem with notes. It may be incomplete, and fail `Problem.check`, until `process` has checked it."""
 
     problem: Problem
-    notes: dict[str, Any] = field(default_factory=dict)  # measured by a stage: numbers and short words, by name
+    notes: dict[str, Any] = field(default_factory=dict)  # measurements of the stages: numbers and short words, by name
 
     def did(self, what: str) -> None:
-        """Remember in the problem's lineage that something was done to it."""
+        """Add a change to the problem's lineage."""
         self.problem.lineage.append(what)
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class DataError(ValueError):
 
 
 class Dropped(Exception):
-    """A record was dropped. `reason` is one of a few words, for counting; `detail` says what was found."""
+    """Raised to drop a record. `reason` is one of a few words, for counting; `detail` says what was found."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -62,25 +62,25 @@ class Dropped(Exception):
 
 
 def references(problem: Problem) -> list[str]:
-    """The code of the Python solutions that are not known to be wrong."""
+    """Return the code of the Python solutions that are not known to be wrong."""
     return [solution["code"] for solution in usable(problem) if expected(solution) == ACCEPTED and is_python(solution)]
 
 
 def usable(problem: Problem) -> Iterator[dict[str, Any]]:
-    """Solutions that have code, in any language. Foreign data may hold anything in `solutions`; the rest is skipped."""
+    """Yield the solutions that have code, in any language; skip other values, which foreign data may contain."""
     for solution in problem.solutions if isinstance(problem.solutions, list) else []:
         if isinstance(solution, dict) and isinstance(solution.get("code"), str) and solution["code"].strip():
             yield solution
 
 
 def expected(solution: dict[str, Any]) -> str:
-    """The verdict that a solution should get: accepted where none is given, "" where no judge gives such a verdict."""
+    """Return the expected verdict of a solution: accepted if none is given, "" for one that no judge gives."""
     verdict = str(solution.get("verdict") or ACCEPTED).strip().lower()
     return verdict if verdict in VERDICTS and verdict != "internal_error" else ""
 
 
 def is_python(solution: dict[str, Any]) -> bool:
-    """Whether the language is Python 3 by its name: "", "python", "Python 3.11", "py3", "PyPy 3-64"; not "python2"."""
+    """Whether the language's name means Python 3: "", "python", "Python 3.11", "py3", "PyPy 3-64"; not "python2"."""
     name = str(solution.get("language") or "python").lower()
     digits = [character for character in name if character.isdigit()]
     return name.startswith("py") and digits[:1] != ["2"]

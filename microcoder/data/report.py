@@ -1,6 +1,6 @@
-"""A page about a finished run of the pipeline: what was kept and dropped, where and why, and drops to check by eye.
+"""The report of a pipeline run as one page: problems kept and dropped, by step and reason, and drops to check by eye.
 
-One HTML file without scripts or anything to load, so that it can be sent around. Its pictures are SVG.
+It is one HTML file without scripts or other files, so that it can be sent by mail. Its pictures are SVG.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .pipeline import STAGES
 from .record import Record
 
 EXAMPLES = 4  # of each reason
-MARKS = ("unverified", "many_answers")  # tags by which training may refuse problems
+MARKS = ("unverified", "many_answers")  # tags of problems that training may refuse
 STATEMENT = 1_500  # characters of a statement that are shown
 KEPT, DROPPED, INK = "#2f6f9f", "#c9744f", "#1b1f24"
 WIDTH, HEIGHT, BAR = 150, 260, 26  # of a step, of all records, of a bar
-Origin = tuple[str, str]  # the number of the source in the settings, the name of the source of a problem
-Example = tuple[int, str, str, str]  # where it stands in the draw, id, detail, statement
+Origin = tuple[str, str]  # (number of the source in the settings, name of a problem's source)
+Example = tuple[int, str, str, str]  # (rank in the draw, id, detail, statement)
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Done:
 
 @dataclass
 class Distributions:
-    """Distributions over what is left at the end."""
+    """Distributions over the problems that are left at the end."""
 
     sources: Counter[Origin] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ FORGED = {  # of extra["forge"]: title
 
 
 def steps_of(out: Path) -> list[Done]:
-    """The finished steps of a run, in order."""
+    """Return the finished steps of a run, in order."""
     found = []
     for stage in STAGES:
         for marker in sorted((out / stage).glob("*/done.json")):
@@ -79,7 +79,7 @@ def steps_of(out: Path) -> list[Done]:
 
 
 def kept_of(folder: Path) -> Distributions:
-    """Count what a step has kept."""
+    """Count the problems that a step has kept."""
     found = Distributions()
     for part in kept_parts(folder):
         for record in read_records(part):
@@ -101,18 +101,18 @@ def kept_of(folder: Path) -> Distributions:
 
 @dataclass
 class Lost:
-    """What a step has dropped."""
+    """The problems that a step has dropped."""
 
     examples: dict[str, list[Example]] = field(default_factory=dict)  # a sample of each reason
     sources: Counter[tuple[Origin, str]] = field(default_factory=Counter)  # by (origin, reason)
 
 
 def lost_by(step: Done) -> Lost:
-    """Count what a step has dropped, and draw a few of each reason: by a hash of the id, so always the same ones."""
+    """Count the drops of a step, and draw a few of each reason by a hash of the id, so always the same ones."""
     found = Lost()
     for part in dropped_parts(step.folder):
         for record, loss in read_losses(part):
-            if loss.reason == OUTSIDE:  # not asked for, so not lost
+            if loss.reason == OUTSIDE:  # excluded by the settings, so not a drop
                 continue
             problem = record.problem
             found.sources[(number_of(part), problem.source), loss.reason] += 1
@@ -125,14 +125,14 @@ def lost_by(step: Done) -> Lost:
 
 
 def number_of(part: Path) -> str:
-    """The number of the source that a part comes from: of `02-00003` it is `02`."""
+    """Return the number of a part's source: `02` for `02-00003`."""
     return name_of(part).rpartition("-")[0]
 
 
 def origins(out: Path, found: Iterable[Origin]) -> dict[Origin, str]:
-    """A name for each origin: that of its source, with the file where two files would have the same name.
+    """Name each origin after its source, with the file if two files would have the same name.
 
-    A row that could not be read has no source: it counts for that of its file, if that has only one.
+    An unreadable row has no source: it counts for the source of its file, if that has only one.
     """
     sources = by_number(out)
     names: dict[str, set[str]] = {}
@@ -143,14 +143,14 @@ def origins(out: Path, found: Iterable[Origin]) -> dict[Origin, str]:
         label = name or (min(names[number]) if len(names[number]) == 1 else "")
         source = sources.get(number, {"name": "", "file": ""})
         shared = any(label in others for of, others in names.items() if of != number)
-        if shared and source["file"] and not source["name"]:  # two sources that were given one name belong together
+        if shared and source["file"] and not source["name"]:  # sources with the same given name belong together
             label = f"{label} ({source['file']})"
         shown[number, name] = label or source["file"] or "unknown"
     return shown
 
 
 def page(out: Path) -> str:
-    """The report of the run in the folder `out`, as HTML."""
+    """Return the report of the run in the folder `out` as HTML."""
     steps = steps_of(out)
     if not steps:
         raise FileNotFoundError(f"{out} holds no finished step; make some: microcoder data run data.toml")
@@ -214,7 +214,7 @@ def _by_source(out: Path, kept: Distributions, losses: Sequence[Lost]) -> list[t
 
 
 def _selection(step: Done) -> str:
-    """The table of what the selection by difficulty left of each band."""
+    """Return the table of the selection by difficulty: problems of each band before and after."""
     bands: Counter[tuple[str, str]] = Counter()  # (band, "after" or the reason of a drop)
     for part in kept_parts(step.folder):
         bands.update((band_of(record), "after") for record in read_records(part))
@@ -317,7 +317,7 @@ figure { display: inline-block; margin: 1em 1em 1em 0 }
 
 
 def flow(steps: Sequence[tuple[str, int, dict[str, int]]], first: int) -> str:
-    """Draw how records flow through steps (name, kept, dropped by reason), from `first` records on."""
+    """Draw the flow of records through steps (name, kept, dropped by reason), starting with `first` records."""
     scale = HEIGHT / max(first, 1)
     top, parts = 40, []
     lowest = top + HEIGHT
@@ -352,7 +352,7 @@ def flow(steps: Sequence[tuple[str, int, dict[str, int]]], first: int) -> str:
 
 
 def histogram(title: str, values: Sequence[float], bins: int = 24) -> str:
-    """Draw a histogram; the largest hundredth of the values shares the last bar, so that one outlier hides nothing."""
+    """Draw a histogram; the largest hundredth of the values shares the last bar, so that outliers do not squeeze it."""
     if not values:
         return ""
     ordered = sorted(values)

@@ -50,7 +50,7 @@ from .settings import DifficultyConfig, ForgeConfig, Pipeline, Source
 from .verify import Options, verify
 
 PREDICTOR = "filter/predictor.json"  # in the output folder
-PEEK = 2_000  # problems of a source that are looked at for labels before the first step
+PEEK = 2_000  # problems of a source that are searched for labels before the first step
 
 
 def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
@@ -59,7 +59,7 @@ def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
     selects = bool(hard.floor or hard.target or hard.size)
     asked = _text(settings.endpoint) if settings.endpoint.base_url else ""
     judged = settings.judge.model_dump()
-    pace = {name: judged.pop(name) for name in ("on", "workers", "queue")}  # changes no verdict, so no digest
+    pace = {name: judged.pop(name) for name in ("on", "workers", "queue")}  # changes no verdict, so not in the digest
     steps = [
         PipelineStep(
             "process", "1-clean",
@@ -104,7 +104,7 @@ def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
 
 
 def check(settings: Pipeline, only: str = STAGES[-1]) -> None:
-    """Raise DataError for settings that cannot work, as far as that can be known before any step has run.
+    """Raise DataError for settings that cannot work, as far as this is known before the first step.
 
     only   the last stage that will run: difficulty does not matter before filter
     """
@@ -135,7 +135,7 @@ def clean(record: Record, *, endpoint: str, **options: Any) -> Record:
 def worth_reading(
     record: Record, *, after: str, before: str, unknown_date: Any, allow: list[str], unknown_licence: Any
 ) -> Record:
-    """Text quality, relevance, date and licence."""
+    """Filter by text quality, relevance, date and licence."""
     dates(record, after=after, before=before, unknown=unknown_date)
     licences(record, allow=allow, unknown=unknown_licence)
     return relevance(quality(record))
@@ -146,7 +146,7 @@ def signed(record: Record, *, similarity: float) -> bytes:
 
 
 def new_ones(*, similarity: float) -> Callable[[str, bytes], Dropped | None]:
-    """A decision in order: the first of several alike stays."""
+    """Return a function that drops duplicates, called in order: the first of several stays."""
     index = Index(similarity)
 
     def decide(ident: str, mark: bytes) -> Dropped | None:
@@ -166,7 +166,7 @@ def uncontaminated(record: Record, *, file: str, made: str, overlap: float, **_:
 
 
 def evaluation_set(parts: list[Path], cores: Cores, *, sources: str, file: str, **_: Any) -> dict[str, Any]:
-    """Build the evaluation set once, on all cores, and leave it in a file for the worker processes."""
+    """Build the evaluation set once, on all cores, and write it to a file for the worker processes."""
 
     def problems() -> Iterator[Any]:
         for fields in json.loads(sources):
@@ -181,7 +181,7 @@ def evaluation_set(parts: list[Path], cores: Cores, *, sources: str, file: str, 
 
 @lru_cache(maxsize=1)
 def _evaluation(file: str, made: str) -> EvaluationSet:
-    """Read once in each worker process."""
+    """Read the evaluation set, once in each worker process."""
     found: EvaluationSet = pickle.loads(Path(file).read_bytes())
     return found
 
@@ -190,7 +190,7 @@ def _evaluation(file: str, made: str) -> EvaluationSet:
 
 
 def needs_predictor(hard: DifficultyConfig) -> str:
-    """The setting that cannot do without a predictor; "" if none is needed."""
+    """Return the setting that needs a predictor; "" if none does."""
     if hard.by == "predictor":
         return "difficulty.by=predictor"
     asked = (name for name in ("target", "floor", "size", "calibrate") if getattr(hard, name))
@@ -198,7 +198,7 @@ def needs_predictor(hard: DifficultyConfig) -> str:
 
 
 def labels_of(layouts: list[tuple[Source, str]], limit: int) -> tuple[Counter[str], bool]:
-    """(problems by label, whether all problems were looked at); it stops where the labels are certainly enough."""
+    """Return (problems by label, whether all problems were read); stop as soon as there are enough labels."""
     counts: Counter[str] = Counter()
     whole = True
     for source, layout in layouts:
@@ -212,7 +212,7 @@ def labels_of(layouts: list[tuple[Source, str]], limit: int) -> tuple[Counter[st
 
 
 def ways_out(reason: str = "what needs difficulty scores") -> str:
-    """What to type where there are too few labels."""
+    """Return a text that says what to type if there are too few labels."""
     return f"""
 Do one of these:
   add a source with labels, such as LeetCodeDataset
@@ -222,12 +222,12 @@ Do one of these:
 
 
 def predictor_file(out: Path) -> Path:
-    """The predictor that a run trains and leaves behind."""
+    """Return the path of the predictor that a run trains."""
     return out / PREDICTOR
 
 
 def learned(parts: list[Path], cores: Cores, *, predictor: str, given: str, needed: bool, **_: Any) -> dict[str, Any]:
-    """Train a predictor on the labels of the problems, where none is given and they are enough."""
+    """Train a predictor on the labels of the problems, if none is given and there are enough labels."""
     if given:
         return {"trained": given}
     most = max(1, MOST // max(1, len(parts)))
@@ -242,7 +242,7 @@ def learned(parts: list[Path], cores: Cores, *, predictor: str, given: str, need
 
 
 def rows_of(most: int, part: Path) -> list[tuple[np.ndarray, str]]:
-    """Features and labels of at most `most` problems of a part, in a worker process."""
+    """Return features and labels of at most `most` problems of a part, in a worker process."""
     found = sorted(labelled(read_records(part)), key=lambda pair: lot(0, pair[0].problem.id))
     return [(table([features(record)], NAMES)[0], label) for record, label in found[:most]]
 
@@ -270,7 +270,7 @@ def measured(
     file: str,
     **pace: Any,
 ) -> dict[str, Any]:
-    """Measure pass rates of the model on some problems of every difficulty, and fit the curve through them."""
+    """Measure pass rates of the model on some problems of every difficulty, and fit a curve to them."""
     from .difficulty.measure import pass_rates, points
 
     known = sorted((hard, n) for n, (_, hard) in enumerate(chain.from_iterable(cores.map(hardnesses, parts))))
@@ -299,7 +299,7 @@ def planned(
 
 
 def hardnesses(part: Path) -> list[tuple[str, float]]:
-    """The id and the hardness of each problem of a part, in a worker process."""
+    """Return id and hardness of each problem of a part, in a worker process."""
     return [(record.problem.id, hardness(record)) for record in read_records(part)]
 
 
@@ -340,6 +340,6 @@ def _marked(unverified: str, result: Any) -> Any:
 
 
 def _text(settings: Any) -> str:
-    """Settings as a key of a cache, and as something that can be sent to other processes."""
+    """Write settings as text: a key of a cache, and a value that can be sent to other processes."""
     plain = [each.model_dump() for each in settings] if isinstance(settings, list) else settings.model_dump()
     return json.dumps(plain, sort_keys=True)

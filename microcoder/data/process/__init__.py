@@ -1,9 +1,9 @@
-"""Process: a problem cleaned, its format settled, found complete; or dropped with the reason.
+"""Process: clean a problem, settle its format and check that it is complete; or drop it with a reason.
 
     record = process(record, most=15, endpoint=None)       # or raises Dropped
 
-The steps run until they change nothing more: what was escaped twice, or came back from translation, is cleaned too, and
-to process a processed record changes nothing. Each option belongs to the step that has a keyword of that name.
+The steps are repeated until nothing changes, so text that was escaped twice, or was translated, is cleaned too, and
+processing a processed record changes nothing. An option is passed to the step that has a keyword of that name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = ("time_limit_s", "memory_mb", "difficulty_score")
 
 
 def check_shape(record: Record) -> Record:
-    """Drop (broken_record) unless every field has the type that the schema says, so that no other step needs to ask."""
+    """Drop a record (broken_record) with a field of a wrong type, so that no other step has to check types."""
     if not isinstance(record, Record) or not isinstance(record.problem, Problem) or not isinstance(record.notes, dict):
         raise Dropped("broken_record", f"not a record of a problem but {type(record).__name__}")
     problem = record.problem
@@ -77,7 +77,7 @@ ROUNDS = 8
 
 
 def process(record: Record, **options: Any) -> Record:
-    """Take the record through all steps. A step that changes something says so in the lineage; so it is known here."""
+    """Apply all steps to the record. A step that changes something adds to the lineage, which shows the change here."""
     known = {name for names in OPTIONS.values() for name in names}
     if unknown := options.keys() - known:
         raise TypeError(f"no step has the option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")

@@ -1,7 +1,7 @@
-"""Lines of a statement that are not the task.
+"""Remove lines of a statement that are not part of the task.
 
-Facts (limits, tags, code to complete) go into the problem's fields; a field that is filled already stays as it is.
-Noise (contest headers, buttons, navigation, credits, footers) goes, whole lines only.
+Facts (limits, tags, code to complete) move into the problem's fields, unless a field is filled already. Noise (contest
+headers, buttons, navigation, credits, footers) is removed, whole lines only.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def lift_facts(record: Record) -> Record:
 
 
 def bare(line: str) -> str:
-    """A line without the marks of headings, emphasis and lists."""
+    """Return a line without the marks of headings, emphasis and lists."""
     return line.strip(" \t#*_>|-•:")
 
 
 def _without_starter(record: Record, parts: Sequence[Part]) -> Sequence[Part]:
-    """The parts without "Please complete the following python code" and its code, which becomes the starter code."""
+    """Move the code after "Please complete the following python code" into the starter code; return the other parts."""
     problem = record.problem
     for n, (asked, code) in enumerate(pairwise(parts)):
         *before, last = asked.text.rstrip().rsplit("\n", 1)
@@ -68,7 +68,7 @@ def _without_limits(record: Record, text: str) -> str:
         if all(each and _set_limit(record, each[1], each[2]) for each in several):
             n += 1
             continue
-        if line == "tags" or (limit and not limit[2]):  # what they are stands on the next line
+        if line == "tags" or (limit and not limit[2]):  # the values are on the next line
             following = next((m for m in range(n + 1, len(lines)) if lines[m].strip()), n)
             value = lines[following]
             if _set_limit(record, limit[1], bare(value)) if limit else _set_tags(record, value):
@@ -80,7 +80,7 @@ def _without_limits(record: Record, text: str) -> str:
 
 
 def _set_limit(record: Record, what: str, amount: str) -> bool:
-    """Set an empty limit; False where the amount cannot be read."""
+    """Set a limit if it is empty; return False if the amount cannot be read."""
     problem, value = record.problem, _amount(amount, _SECONDS if what == "time" else _MEGABYTES)
     if not value:
         return False
@@ -102,7 +102,7 @@ def _amount(text: str, units: dict[str, float]) -> float:
 
 
 def _set_tags(record: Record, line: str) -> bool:
-    """Set empty tags from a Python list; False where the line is none."""
+    """Set the tags from a Python list if they are empty; return False if the line is no list."""
     try:
         tags = ast.literal_eval(line.strip()) if len(line) < 2_000 else None
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -142,7 +142,7 @@ _NAVIGATION = frozenset(
     " forum discuss blog profile groups rating gym calendar logout submissions dashboard settings explore statement"
     " tutorial editorial contact cookies imprint sitemap".split()
 ) | {"privacy policy", "terms of service", "terms of use", "contact us", "about us", "cookie policy"}  # fmt: skip
-_TEMPLATE = re.compile(  # what an editor's buttons put into a text, as in MBPP
+_TEMPLATE = re.compile(  # template texts of an editor's buttons, as in MBPP
     r"(?:\[link text\]\(https?:// ?)+\){0,9}|(?:(?:^|[ \t])(?:\*|\d\.|>) (?:list item|indented block)\b)+", re.M
 )
 _LINK = re.compile(r"\[([^\]\n]{0,80})\]\([^)\n]{0,300}\)")
@@ -150,7 +150,7 @@ _SEPARATOR = re.compile(r" ?[|»·•/] ?")
 
 
 def remove_noise(record: Record) -> Record:
-    """Remove lines of the statement that say nothing of the problem."""
+    """Remove lines of the statement that are not about the problem."""
     problem = record.problem
     statement = on_prose(_without_footer(problem.statement), _without_noise)
     if statement != problem.statement:
@@ -160,7 +160,7 @@ def remove_noise(record: Record) -> Record:
 
 
 def _without_footer(text: str) -> str:
-    """The text without a last paragraph of mere noise of three words or more, which may stand below a sample."""
+    """Remove a last paragraph of three words or more that is only noise; it may stand below a sample."""
     while True:
         before, _, last = text.rstrip().rpartition("\n\n")
         lines = last.split("\n")

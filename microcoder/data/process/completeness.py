@@ -1,8 +1,8 @@
-"""What a problem must have, or be dropped: tests with expected outputs, starter code for a method, a whole statement.
+"""Drop incomplete problems: without tests, expected outputs, a method's starter code, or a whole statement.
 
-Drops: missing_tests, missing_outputs, missing_starter_code (`parts`, before anything costly is done to the text);
-missing_statement, missing_io, truncated_statement (`statement`, of the text as it will be shown); wrong_format (both,
-where the schema has the last word).
+Drops: missing_tests, missing_outputs, missing_starter_code (`parts`, before the costly steps); missing_statement,
+missing_io, truncated_statement (`statement`, on the final text); wrong_format (both, if the schema refuses the
+problem).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OPEN_FORMULA = re.compile(r"(?<!\\)\$[^$]{0,300}(?:\\[A-Za-z]|[_^]\{?\w)[^$]{0,
 _SAMPLE_INPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?input(?: \d{1,2})?[*_]{0,3} ?(?::|$)", re.I | re.M)
 _SAMPLE_OUTPUT = re.compile(r"^[\s*_#]{0,8}(?:(?:sample|example) )?output", re.I | re.M)
 _HEADINGS = ("input", "output", "example", "explanation", "constraints")
-_LISTS = ("constraints", "limits", "hints")  # what stands below needs no full stop
+_LISTS = ("constraints", "limits", "hints")  # lines below these headings need no full stop
 _GOES_ON = frozenset(
     "a an the of to in on at by for with from and or but as is are was were be been that which who whose if when where"
     " than into between each every any such this these those its their your has have can may must should will because"
@@ -54,7 +54,7 @@ def parts(record: Record) -> Record:
     elif not problem.tests:
         raise Dropped("missing_tests", f"kind is {problem.kind}, and there is no test")
     elif not any(test.output.strip() for test in problem.tests) and len(references(problem)) < 2:
-        # with two solutions, what they agree on can become the expected output
+        # two solutions that agree can give the expected output
         raise Dropped("missing_outputs", f"none of {len(problem.tests)} tests has an expected output")
     if "." in problem.entry_point and not problem.starter_code.strip():
         raise Dropped("missing_starter_code", f"{problem.entry_point} is a method, and nothing shows its class")
@@ -70,7 +70,7 @@ def statement(record: Record, *, least_words: int = 4) -> Record:
     problem = record.problem
     text = problem.statement
     spoken = _URL.sub("", prose(text)).split()
-    words = len(spoken) or len(_URL.sub("", text).split())  # of a docstring in its code, all
+    words = len(spoken) or len(_URL.sub("", text).split())  # if all of it is code (a docstring), all words
     if words < least_words:
         raise Dropped("missing_statement", f"{words} words: {text!r:.60}")
     if words < 25 and _letters(text) in (_letters(problem.title), _letters(problem.entry_point.rpartition(".")[2])):
@@ -91,7 +91,7 @@ def _letters(text: str) -> str:
 
 
 def _described(text: str) -> tuple[bool, bool]:
-    """Whether the text says what is read, and what is printed; a heading with nothing below it does not."""
+    """Whether the text describes input and output; a heading with nothing below it does not count."""
     told = {"input": False, "output": False}
     section = ""
     for part in blocks(text):
@@ -109,7 +109,7 @@ def _described(text: str) -> tuple[bool, bool]:
 
 
 def _cut_off(text: str) -> str:
-    """The sign that the text is cut off; nothing if it is whole."""
+    """Return the sign that the text is cut off; "" if it is whole."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     end = lines[-1]
     ends_with = f"it ends with {end[-40:]!r}"
@@ -132,7 +132,7 @@ def _cut_off(text: str) -> str:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether the last word needs another after it, such as `the`."""
+    """Whether the last word, such as `the`, needs another after it."""
     words = line.lower().split()
     return words[-1] in _GOES_ON and words[-2:] not in _MAY_END
 
@@ -145,5 +145,5 @@ def _within_sentence(text: str) -> bool:
     if not paragraph[-1].isalpha() or len(plain) < 2 or _EXAMPLE.search(last):
         return False
     if _ITEM.match(last) and not any(_ITEM.match(line) and line.rstrip()[-1] in ".;" for line in before):
-        return False  # of a list whose other items have no full stop either
+        return False  # a list whose other items have no full stop either
     return all(plain[-2:]) and sum(plain) >= len(plain) / 2 and bool(_SENTENCE_END.search(text))

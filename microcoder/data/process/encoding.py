@@ -1,7 +1,7 @@
-"""Characters repaired: broken encodings (ftfy: mojibake, byte order marks, control characters, line ends), white space.
+"""Repair characters: broken encodings (ftfy: mojibake, byte order marks, control characters, line ends), white space.
 
-White space is normalised where it means nothing: in prose. In samples only odd spaces are; in code nothing is. Tests
-are left alone.
+White space is normalised in prose, where it has no meaning. In samples only unusual spaces are replaced; code and tests
+are not changed.
 
 Drops: broken_text (characters are lost for good: U+FFFD, "锟斤拷", mojibake that cannot be undone).
 """
@@ -15,9 +15,9 @@ from typing import Any
 from ..record import Dropped, Record, package
 from .samples import blocks
 
-# What ftfy would also do, and why not: quotes and full-width letters are style, and entities are markup.
+# Turned off in ftfy: quotes and full-width letters are style, and entities are markup.
 _ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}
-_NOTHING = re.compile("[\u200b\u2060\ufeff\u00ad\ufdd0-\ufdef\ufffe\uffff]")  # takes no room and says nothing
+_NOTHING = re.compile("[\u200b\u2060\ufeff\u00ad\ufdd0-\ufdef\ufffe\uffff]")  # invisible characters
 _SYMBOL = re.compile("\u00e2[^\x00-\x7f]{2}|\u201a[\u00c4\u00c5\u00e0\u00e2\u00e4\u00e3][^\x00-\x7f]")
 _CLEAN = re.compile("[\t -~]*")
 _LINE_END = re.compile("\r{0,2}\n|\r|\f")
@@ -25,7 +25,7 @@ _LOST = re.compile("\ufffd|锟斤拷|烫烫烫")
 
 
 def repair(record: Record, *, lost: int = 3) -> Record:
-    """Repair title and statement; drop the problem if more than `lost` characters cannot be known any more."""
+    """Repair title and statement; drop the problem if more than `lost` characters cannot be restored."""
     problem = record.problem
     title, statement = repaired(problem.title), repaired(problem.statement)
     starter_code = problem.starter_code.replace("\r\n", "\n")
@@ -52,7 +52,7 @@ def _needs_a_look(line: str) -> bool:
     return not _CLEAN.fullmatch(line)
 
 
-@lru_cache(maxsize=200)  # ftfy too looks at each line for itself, and many come again
+@lru_cache(maxsize=200)  # ftfy works line by line too, and many lines repeat
 def _line(line: str) -> str:
     ftfy = package("ftfy")
     line = ftfy.fix_text(line, ftfy.TextFixerConfig(explain=False, **_ASIDE))
@@ -60,9 +60,9 @@ def _line(line: str) -> str:
 
 
 def _symbol(match: re.Match[str]) -> str:
-    """A mathematical sign out of UTF-8 that was read in another encoding, where ftfy is not sure.
+    """Restore a mathematical sign from UTF-8 that was read in another encoding, where ftfy is not sure.
 
-    For Windows-1252 (â‹… is ⋅, â‰¤ is ≤), or for what Macs once used (‚â§ is ≤).
+    The encodings are Windows-1252 (â‹… is ⋅, â‰¤ is ≤) and Mac Roman (‚â§ is ≤).
     """
     seen = match.group()
     try:
@@ -78,7 +78,7 @@ def _badness(line: str) -> int:
 
 # --- white space
 
-_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")  # no spaces to a tokenizer
+_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")  # no plain space to a tokenizer
 _BETWEEN_WORDS = re.compile(r"(?<=[A-Za-z,.;:!?)])[ \t]{2,}(?=[A-Za-z(])")
 _LIST_ITEM = re.compile(r"(?:\*|\d{1,2}\.) \S")
 _NEXT_LIST_ITEM = re.compile(r"(?<=\S)[ \t]{3,20}(?=(?:\*|\d{1,2}\.) \S)")
@@ -96,7 +96,7 @@ def normalise_space(record: Record) -> Record:
 
 
 def spaced(text: str) -> str:
-    """The text with no spaces at the ends of lines, one blank line at most, and odd spaces as plain ones."""
+    """Remove spaces at line ends, keep at most one blank line, and replace unusual spaces by plain ones."""
     parts = []
     for part in blocks(text):
         if part.kind == "prose":
@@ -112,7 +112,7 @@ def _spaced(line: str) -> str:
     indent = line[: len(line) - len(words)]
     if indent == " " and words[0].isalnum():
         return _spaced(words)
-    if _LIST_ITEM.match(words):  # "* one    * two": a list that lost its lines
+    if _LIST_ITEM.match(words):  # "* one    * two": a list that lost its line breaks
         return indent + _NEXT_LIST_ITEM.sub(f"\n{indent}", words)
     prose = len(indent) < 4 and words.count(" ") > 5  # else it may be a drawing or a table
     return indent + _BETWEEN_WORDS.sub(" ", words) if prose else line

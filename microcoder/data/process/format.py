@@ -1,8 +1,8 @@
-"""The format settled: function, stdin or assert, in agreement with the tests, the starter code and the references.
+"""Settle a problem's format (function, stdin or assert) from its tests, starter code and references.
 
-What can be mended is mended: a kind that the tests contradict, an entry point written `Solution().add` or found in the
-starter code, starter code taken from a reference's header. The prompt tells the contract (microcoder/prompts.py), so
-what it needs must be there and be true.
+Faults are repaired if possible: a kind that the tests contradict, an entry point written `Solution().add` or found in
+the starter code, starter code taken from a reference's header. The prompt states the format (microcoder/prompts.py), so
+these fields must be filled and right.
 
 Drops: wrong_format.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from ...schema import KINDS, Problem
 from ..record import Dropped, Record, references
 
-_PRINTS = re.compile(r"\bprint|\bwrite|\bstdout\b|\bcout\b|\bputs\b")  # a solution may say Python and be none
+_PRINTS = re.compile(r"\bprint|\bwrite|\bstdout\b|\bcout\b|\bputs\b")  # a solution labelled Python may be C++
 _WORD = re.compile(r"\w+")
 _CHECK = re.compile(r"^def check\(", re.M)
 
@@ -52,7 +52,7 @@ def settle(record: Record) -> Record:
 
 
 def arguments(text: str) -> list[Any] | dict[str, Any] | None:
-    """A test's input as arguments: a list or an object, else None. Numbers stay text: they may be huge."""
+    """Read a test's input as arguments: a list or an object, else None. Numbers stay text: they may be huge."""
     try:
         value = json.loads(text, parse_int="\0{}".format, parse_float="\0{}".format)
     except (ValueError, RecursionError):
@@ -61,9 +61,9 @@ def arguments(text: str) -> list[Any] | dict[str, Any] | None:
 
 
 def parsed(code: str) -> ast.Module | None:
-    """The syntax tree; None where the code is no Python."""
+    """Parse code into a syntax tree; None if it is no Python."""
     try:
-        with warnings.catch_warnings():  # of "\d" in a string, which is not for us to mend
+        with warnings.catch_warnings():  # about "\d" in a string, which is not our code
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -74,7 +74,7 @@ def _kind(problem: Problem) -> str:
     if problem.asserts and (problem.kind == "assert" or not problem.tests):
         return "assert"
     if not problem.tests:
-        return problem.kind if problem.kind in KINDS else "stdin"  # nothing to go by; completeness will say so
+        return problem.kind if problem.kind in KINDS else "stdin"  # nothing to decide by; completeness will drop it
     if problem.kind != "function" and problem.entry_point:
         code = [problem.starter_code, *references(problem)]
         named = any(_names(text, problem.entry_point.replace("()", "")) for text in code)
@@ -84,7 +84,7 @@ def _kind(problem: Problem) -> str:
 
 
 def _entry(problem: Problem) -> str:
-    """The function that the starter code, or else a reference, defines; of several, the one that the asserts call."""
+    """Return the function that the starter code, or a reference, defines; of several, the one that the asserts call."""
     asked = "\n".join(problem.asserts)
     for code in filter(None, (problem.starter_code, *references(problem))):
         names = defined(code)
@@ -142,7 +142,7 @@ def _check_asserts(problem: Problem) -> None:
             raise Dropped("wrong_format", f"assert {n} is no Python: {text!r:.80}")
     asked = "\n".join(problem.asserts)
     if "assert" not in asked or _CHECK.search(asked):
-        return  # nothing is asserted: completeness will say so
+        return  # nothing is asserted: completeness will drop it
     if problem.entry_point and not _names(asked, problem.entry_point):
         raise Dropped("wrong_format", f"the entry point is {problem.entry_point}, but no assert calls it")
 
@@ -158,9 +158,9 @@ _LONGEST = 3_000
 class Signature:
     header: str  # def add(a: int, b: int = 0) -> int:
     names: tuple[str, ...]  # without self
-    least: int  # so many arguments are needed
+    least: int  # number of required arguments
     most: int | None  # None: any number
-    keywords: bool  # whether it takes any further keyword arguments
+    keywords: bool  # whether it has **kwargs
 
     def takes(self, arguments: object) -> bool:
         """Whether the function can be called with a list of arguments or a dict of keyword arguments."""
@@ -170,7 +170,7 @@ class Signature:
 
 
 def defined(code: str) -> list[str]:
-    """The public functions and methods of the code: `add`, `Solution.twoSum`; none inside of functions."""
+    """Return the public functions and methods of the code: `add`, `Solution.twoSum`; none inside functions."""
     classes = [(match.start(), match[1]) for match in _CLASS.finditer(code)]
     found = []
     for match in _HEADER.finditer(code):
@@ -181,9 +181,9 @@ def defined(code: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=64)  # of one problem, several times
+@lru_cache(maxsize=64)  # several calls for one problem
 def find(code: str, entry: str) -> Signature | None:
-    """The signature of `add` or `Solution.add`; None where the code has none that can be read."""
+    """Return the signature of `add` or `Solution.add`; None if the code has none that can be read."""
     owner, _, name = entry.rpartition(".")
     for match in _HEADER.finditer(code):
         if match[2] == name and bool(match[1]) == bool(owner):
@@ -194,7 +194,7 @@ def find(code: str, entry: str) -> Signature | None:
 
 
 def starter(code: str, entry: str) -> str:
-    """Starter code for the entry point, as a program defines it; nothing where it does not."""
+    """Return starter code for the entry point, from a program that defines it; "" if it does not."""
     found = find(code, entry)
     owner = entry.rpartition(".")[0]
     if found is None:
@@ -203,7 +203,7 @@ def starter(code: str, entry: str) -> str:
 
 
 def _parsed(text: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function whose header the text begins with, up to the first colon that makes it Python."""
+    """Parse the function header at the beginning of a text, up to the first colon that makes it valid Python."""
     for colon in (match.end() for match in re.finditer(r":(?=\s|$)", text)):
         try:
             with warnings.catch_warnings():

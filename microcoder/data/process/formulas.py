@@ -1,14 +1,14 @@
-r"""LaTeX in one notation: $x$ in a line and $$x$$ apart; what was LaTeX for text becomes Markdown. Exponents restored.
+r"""Write LaTeX in one notation ($x$ inline, $$x$$ displayed), turn LaTeX for text into Markdown, restore exponents.
 
-`$$$x$$$` (Codeforces), `\(x\)` and `\[x\]` become dollars; what stands between them (\le, \frac) is kept. Outside
-formulas \textbf{x}, \emph{x}, \texttt{x}, sections and items become Markdown's, and \text{x} is unwrapped.
+`$$$x$$$` (Codeforces), `\(x\)` and `\[x\]` become dollars; the formula between them (\le, \frac) is kept. Outside
+formulas \textbf{x}, \emph{x}, \texttt{x}, sections and items become Markdown, and \text{x} becomes x.
 
 Exponents are restored where a page lost them with its superscripts:
 1. In the constraints of LeetCode, "1 <= n <= 105" and "in the range [1, 5 * 104]" mean 10^5 and 10^4. Only there, only
    in lines that give a limit, only where no "^" shows that exponents survived, and only for the powers that such limits
    are made of: 10^3 ... 10^9, 10^10, 10^12, 10^15, 10^18, 2^31, 2^63.
-2. "modulo 109 + 7" means 10^9 + 7, wherever it stands. 109 + 7 is left alone where nothing is taken modulo it.
-3. On a line that speaks of 32-bit or 64-bit integers, -231, "231 - 1" and "< 231" mean 2^31, and so with 2^63.
+2. "modulo 109 + 7" means 10^9 + 7 in any place. 109 + 7 without a modulo is not changed.
+3. On a line about 32-bit or 64-bit integers, -231, "231 - 1" and "< 231" mean 2^31; 2^63 likewise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMULA = re.compile(r"[\\^_=<>+]|^\s*[A-Za-z]\s*$")  # not an escaped bracket 
 
 
 def normalise_latex(record: Record) -> Record:
-    """Normalise the statement; the title is left alone."""
+    """Normalise the LaTeX of the statement; the title is not changed."""
     problem = record.problem
     statement = on_prose(normal(problem.statement), _unwrapped, within=True)
     if statement != problem.statement:
@@ -40,7 +40,7 @@ def normalise_latex(record: Record) -> Record:
 
 
 def normal(text: str) -> str:
-    """The text with every formula between dollars."""
+    """Return the text with every formula between dollars."""
     if "$" not in text and "\\" not in text:
         return text
     out: list[str] = []
@@ -60,7 +60,7 @@ def _dollars(formula: str, before: str) -> str:
         apart = formula.startswith("$$$$") or "\n" in inner or "\\begin" in inner
     elif formula[0] == "\\":
         inner, apart = formula[2:-2], formula[1] == "["
-        escaped = before.isalnum() or before in ("_", "/", "]")  # of a link, as in wiki/Path_\(graph_theory\)
+        escaped = before.isalnum() or before in ("_", "/", "]")  # in a link, such as wiki/Path_\(graph_theory\)
         if escaped or (apart and not _FORMULA.search(inner)):
             return formula
     else:
@@ -108,7 +108,7 @@ def restore_exponents(record: Record) -> Record:
 
 
 def _restored_limits(statement: str) -> str:
-    """The text with the powers in its last section of constraints."""
+    """Restore the powers in the last section of constraints."""
     headings = list(_HEADING.finditer(statement))
     at = headings[-1].end() if headings else len(statement)
     before, limits = statement[:at], statement[at:]

@@ -1,8 +1,8 @@
-"""Images: taken out where they only illustrate; a problem that cannot be understood without them is dropped.
+"""Remove images that only illustrate; drop a problem that cannot be understood without its images.
 
-An image is needed where it goes on with a sentence (it stands for a word or a formula), where the text says that
-something "is shown in the figure" (in the task itself, not for an example), and where there is little text beside it.
-An image that carries its formula with it (alt="x^2") becomes the formula.
+An image is needed if it is part of a sentence (in place of a word or a formula), if the text says that something "is
+shown in the figure" (in the task itself, not in an example), and if there is little text beside it. An image with a
+formula as alternative text (alt="x^2") becomes the formula.
 
 Drops: needs_image.
 """
@@ -30,7 +30,7 @@ _EXAMPLE = re.compile(r"\b(?:examples?|samples?|some|instance|e\.g|test case)\b"
 _ASIDE = re.compile(r"[#*_ ]{0,8}(?:examples?|samples?|notes?|explanations?|hints?)\b.{0,30}", re.I)
 _FOLLOWS = re.compile(r"\b(?:formula|equation|expression|recurrence|defined as|equals?|function)\b[^.]{0,60}", re.I)
 _INPUT = re.compile(r"^[#*_ ]{0,8}input(?: (?:format|description|specification))?[*_: ]{0,8}$", re.I | re.M)
-_EMPTY = re.compile(r"[\s|:-]*")  # what is left of a line, or a table, of images
+_EMPTY = re.compile(r"[\s|:-]*")  # the rest of a line or table of images
 
 
 def remove(record: Record, *, words_beside: int = 12) -> Record:
@@ -41,7 +41,7 @@ def remove(record: Record, *, words_beside: int = 12) -> Record:
     out: list[str] = []
     images = 0
     task = True  # until the examples and remarks begin
-    above = ""  # the last line with something in it
+    above = ""  # the last line that is not empty
     for part in blocks(problem.statement):
         lines: list[str] = []
         for line in part.text.split("\n") if part.kind == "prose" else ():
@@ -51,7 +51,7 @@ def remove(record: Record, *, words_beside: int = 12) -> Record:
                 _refuse(line, above, found)
             images += len(found)
             rest = _IMAGE.sub(_formula, line)
-            ruled = bool(rest.strip()) and above.startswith(("!", "<im", "|"))  # what drew a table around images
+            ruled = bool(rest.strip()) and above.startswith(("!", "<im", "|"))  # the frame of a table of images
             if not (_EMPTY.fullmatch(rest) and (found or (ruled and _IMAGE.search(above)))):
                 lines.append(rest.strip() if found else rest)
             above = line if line.strip() else above
@@ -67,7 +67,7 @@ def remove(record: Record, *, words_beside: int = 12) -> Record:
 
 
 def _formula(image: re.Match[str]) -> str:
-    """The formula in an image's alternative text; nothing if that is no formula."""
+    """Return the formula in an image's alternative text; "" if that is no formula."""
     alt = (image["alt"] or "").strip().strip("$")
     return f"${alt}$" if "$" not in alt and _FORMULA.search(alt) and "." not in alt[-5:] else ""
 

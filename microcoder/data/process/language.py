@@ -1,12 +1,11 @@
-"""The language of the prose (py3langid), and translation into English through a language model.
+"""Identify the language of the prose (py3langid), and translate it into English through a language model.
 
-problem.language and notes["language_probability"]: a short text in plain letters counts as English unless the
-identifier is sure of another language: of seven words with a name in them nobody can be sure.
+The result is in problem.language and notes["language_probability"]. A short text in plain letters counts as English
+unless the identifier is sure of another language: seven words with a name among them are too few to be sure.
 
-A translator does not see code, formulas, samples, names and numbers. They are replaced by marks such as ⟦3⟧, each of
-which must come back exactly once; so what they stand for cannot change. An answer that fails this, or is not English,
-is asked for again with the reason. An endpoint that cannot be reached is no fault of the problem: its error passes
-through.
+A translator does not see code, formulas, samples, names and numbers, so it cannot change them. They are replaced by
+marks such as ⟦3⟧, and each mark must come back exactly once. If that fails, or if the answer is not English, the model
+is asked again with the reason. If the endpoint cannot be reached, its error is raised, and the problem is not dropped.
 
 Drops: needs_translation (no endpoint), translation_changed_code (marks lost or doubled), translation_failed.
 """
@@ -31,18 +30,18 @@ _LOOKED_AT = 2_000  # characters
 
 
 def identify(record: Record) -> Record:
-    """Note the language of the statement, and how sure that is."""
+    """Set the language of the statement, and note its probability."""
     record.problem.language, probability = language_of(record.problem.statement)
     record.notes["language_probability"] = round(probability, 3)
     return record
 
 
-@lru_cache(maxsize=8)  # it is asked for again where a text came back unchanged
+@lru_cache(maxsize=8)  # a text that did not change is asked for again
 def language_of(text: str) -> tuple[str, float]:
-    """Language and probability, such as ("en", 0.98), of the words outside of code, samples and formulas."""
+    """Return language and probability, such as ("en", 0.98), of the words outside code, samples and formulas."""
     spoken = prose(text)
     if not _WORD.search(spoken):
-        spoken = text  # all of it looked like code: a docstring
+        spoken = text  # all of it looks like code: a docstring
     words = _WORD.findall(spoken[:_LOOKED_AT])
     ranked = _identifier().rank(" ".join(words))
     language, probability = ranked[0]
@@ -129,7 +128,7 @@ def _translated(text: str, endpoint: Translator, tries: int, short: bool = False
 
 
 def mask(text: str) -> tuple[str, list[str]]:
-    """The text with marks in place of what must not be translated, and what each mark stands for."""
+    """Replace what must not be translated by marks; return the text and the originals of the marks."""
     kept: list[str] = []
     letters = [char for char in text if char.isalpha()]
     latin = sum(char < "\u0250" for char in letters) > 0.8 * len(letters)
@@ -140,7 +139,7 @@ def mask(text: str) -> tuple[str, list[str]]:
         return f"⟦{len(kept)}⟧"
 
     def keep_name(match: re.Match[str]) -> str:
-        # a name or a number, or what looks like a mark; punctuation alone is part of the sentence
+        # a name, a number, or text that looks like a mark; punctuation alone is part of the sentence
         matters = any(char.isalnum() or char in "⟦⟧" for char in match.group())
         return keep(match.group()) if matters else match.group()
 
@@ -151,7 +150,7 @@ def mask(text: str) -> tuple[str, list[str]]:
             out += [names.sub(keep_name, piece.text) if piece.kind == "prose" else keep(piece.text) for piece in pieces]
             continue
         lines = block.text.splitlines(keepends=True) if label(block.text) else [block.text]
-        for line in lines:  # "Входные данные: a = [1, 2]": what the label says is prose
+        for line in lines:  # "Входные данные: a = [1, 2]": the label is prose
             body = line.rstrip("\n")
             data = body.removeprefix(label(line))
             out += [label(line), keep(data) if data else "", line[len(body) :]]

@@ -1,9 +1,9 @@
-"""HTML to Markdown, where there really is HTML; entities decoded.
+"""Convert HTML to Markdown, where a text really has HTML, and decode entities.
 
-`vector<int>`, `a<b` and `<name>` are no HTML: a tag counts if HTML has its name and if it is closed somewhere, has
-attributes, or is one that nobody writes as a placeholder (`<br>`, `<div>`). A problem about tags or entities ("the
-entity is &quot;") is left alone, and so is fenced code. Samples only lose tags and entities, and not even these if the
-tests have such things: then they are data.
+`vector<int>`, `a<b` and `<name>` are no HTML. A tag counts if HTML has its name and if it is closed somewhere, has
+attributes, or is never used as a placeholder (`<br>`, `<div>`). Fenced code, and problems about tags or entities ("the
+entity is &quot;"), are not changed. In samples only tags and entities are removed, and not even these if the tests
+contain them: then they are data.
 
 Drops: broken_text (more tags than a statement can have, or nested too deeply).
 """
@@ -24,7 +24,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,11})((?:[\s/][^<>]{0,2000})?)>")
 _PARAGRAPH = re.compile(r"^<p>(?=[A-Z])", re.M)
 _ATTRIBUTE = re.compile(r"""\b(href|src|alt|class|id|style)=("[^"]{0,1000}"|'[^']{0,1000}'|[^\s"'<>]{1,1000})""", re.I)
 _ENTITY = re.compile(r"&(?:amp;){0,3}(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
-_MARKUP = re.compile(r"</?[a-z]{1,12}>|&(?:#\d{2,5}|[a-z]{2,8});", re.I)  # in tests: data, and in the samples too
+_MARKUP = re.compile(r"</?[a-z]{1,12}>|&(?:#\d{2,5}|[a-z]{2,8});", re.I)  # in tests: data, so in samples too
 _AMPERSAND = re.compile(r"&(?!#?[A-Za-z0-9]{1,31};)")
 _DECLARATION = re.compile(r"<[!?][A-Za-z\[][^<>]{0,2000}>")
 _ABOUT = re.compile(
@@ -60,7 +60,7 @@ def convert(record: Record) -> Record:
 
 
 def to_markdown(text: str, samples: bool = True) -> str:
-    """`samples`: tags and entities are debris in samples too. Not so where the tests themselves have such data."""
+    """Convert HTML to Markdown. `samples`: clean samples too; False if the tests contain tags or entities as data."""
     names = html_names(text)
     if _ABOUT.search(text) and not names & {"p", "br", "pre", "ul"}:
         return text
@@ -77,7 +77,7 @@ def to_markdown(text: str, samples: bool = True) -> str:
 
 
 def html_names(text: str) -> set[str]:
-    """The names of the tags that are HTML in this text."""
+    """Return the names of the tags that are HTML in this text."""
     opened: Counter[str] = Counter()
     names = {"p"} if _PARAGRAPH.search(text) else set()
     for match in _TAG.finditer(text):
@@ -88,7 +88,7 @@ def html_names(text: str) -> set[str]:
                 names.add(name)
     if opened.total() > _MOST_TAGS:
         raise Dropped("broken_text", f"{opened.total()} HTML tags")
-    if names:  # the others need not be closed either
+    if names:  # then the others need no closing tag either
         names |= opened.keys() & (_BLOCKS if names & _BLOCKS else {"p"})
     return names
 
@@ -106,9 +106,9 @@ def _converted(text: str, names: set[str]) -> str:
 
 
 def _well_formed(text: str, names: set[str]) -> str:
-    """The text with clean tags only: what is no HTML is escaped, attributes that nobody needs are removed.
+    """Return the text with clean tags only: escape what is no HTML, remove attributes that are not needed.
 
-    Without attributes equal tags stay equal, and a parser need not repeat thousands of them in each paragraph.
+    Without attributes equal tags stay equal, so a parser does not repeat thousands of them in each paragraph.
     """
     out = []
     for part in inline(_DECLARATION.sub("", _without_comments(text))):
@@ -154,23 +154,23 @@ def _outside_code(text: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """Entities as characters; `&amp;lt;` was escaped twice, and an unknown `&name;` is none."""
+    """Decode entities; `&amp;lt;` was escaped twice, and an unknown `&name;` stays."""
     return _ENTITY.sub(lambda match: html.unescape(f"&{match[1]};"), text)
 
 
 def _tags_as_code(text: str) -> str:
-    """The text with escaped tags in backticks: they are meant to be read, and must not be taken for HTML again."""
+    """Put escaped tags into backticks: they are text, and must not count as HTML in the next round."""
     return _TAG.sub(lambda match: f"`{match.group()}`" if match[2].lower() in _KNOWN else match.group(), text)
 
 
-# --- clean HTML as Markdown: selectolax parses it and takes out what is no text, markdownify writes it down
+# --- clean HTML to Markdown: selectolax parses it and removes what is no text, markdownify writes Markdown
 
 _NO_TEXT = "script,style,nav,noscript,iframe,svg,button,form,input,select,link,meta,head,footer,aside,[class=chrome]"
 _TABLE = ["td", "th", "tr", "thead", "tbody", "tfoot", "table"]
 _PRE = re.compile(r"(<pre>|</pre>)")
 _SPACES = re.compile(r"[ \t]{2,}")
 _BLANK = re.compile(r"\n(?: ?\n)+")
-_BREAK = "\u2029"  # stands for a blank line on the way; repaired texts hold none
+_BREAK = "\u2029"  # replaces a blank line during conversion; repaired texts do not contain it
 
 
 def markdown(html: str) -> str:
@@ -183,7 +183,7 @@ def markdown(html: str) -> str:
     for node in tree.css(_NO_TEXT):
         node.decompose()
     for table in tree.css("table"):
-        if table.css_first("pre") is not None:  # samples side by side: a cell of Markdown has no lines
+        if table.css_first("pre") is not None:  # samples side by side: a cell in Markdown cannot hold several lines
             for cell in table.css("td, th"):
                 cell.insert_after(_BREAK)
             table.unwrap_tags(_TABLE)
@@ -207,7 +207,7 @@ _STYLE: dict[str, Any] = {
 
 @cache
 def _converter() -> Any:
-    """markdownify's converter with the habits of problem statements."""
+    """Return markdownify's converter, adapted to problem statements."""
     base = package("markdownify").MarkdownConverter
 
     class Converter(base):  # type: ignore[misc, valid-type]
@@ -227,7 +227,7 @@ def _converter() -> Any:
         def convert_div(self, el: Any, text: str, parent_tags: set[str]) -> str:
             if "pre" in parent_tags:
                 return f"{text}\n"
-            return str(super().convert_div(el, text, parent_tags)) or "\n\n"  # the words around it stay apart
+            return str(super().convert_div(el, text, parent_tags)) or "\n\n"  # keeps the words around it apart
 
         convert_p = convert_div
 

@@ -1,9 +1,9 @@
-"""Where the prose of a statement is, and where the code, samples and formulas are that cleaning must not touch.
+"""Split a statement into prose, code, samples and formulas. Cleaning must change prose only.
 
-`blocks` cuts a text into parts line by line, `inline` cuts prose further; in both, the parts joined are the text again.
-A sample is known by its heading ("Sample Input 1"; "Examples" and below it "Input"; "输入样例"), by the line itself
-("Input: nums = [1]" below "Example 1:"), or by a doctest's ">>>". Code is what stands in fences, and Python that begins
-with def, class or import in the first column.
+`blocks` splits a text into parts of whole lines, `inline` splits prose further; the joined parts are the text again. A
+sample is recognised by its heading ("Sample Input 1"; "Examples" and below it "Input"; "输入样例"), by the line itself
+("Input: nums = [1]" below "Example 1:"), or by a doctest's ">>>". Code is fenced, or Python that begins with def, class
+or import in the first column.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _INLINE = re.compile(
 )
 
 
-@lru_cache(maxsize=8)  # each step asks for the same text
+@lru_cache(maxsize=8)  # each step uses the same text
 def blocks(text: str) -> tuple[Part, ...]:
-    """The text as parts of whole lines: prose, code and samples."""
+    """Split a text into parts of whole lines: prose, code and samples."""
     lines = _LINE.findall(text)
     kinds: list[Kind] = []
     unclosed: dict[str, int] = {}  # fence character: a length for which no end was found; searched for only once
@@ -68,7 +68,7 @@ def blocks(text: str) -> tuple[Part, ...]:
 
 
 def inline(text: str) -> list[Part]:
-    """Lines of prose as parts: prose, code in backticks and formulas."""
+    """Split lines of prose into prose, code in backticks and formulas."""
     if not any(mark in text for mark in "`$\\"):
         return [Part("prose", text)] if text else []
     parts: list[Part] = []
@@ -82,7 +82,7 @@ def inline(text: str) -> list[Part]:
 
 
 def on_prose(text: str, change: Callable[[str], str], *, within: bool = False) -> str:
-    """The text with `change` made to its prose only; with `within`, to the words around code and formulas only."""
+    """Apply `change` to the prose of a text only; with `within`, only to the words outside code and formulas."""
     parts: Iterable[Part] = blocks(text)
     if within:
         parts = (piece for part in parts for piece in (inline(part.text) if part.kind == "prose" else [part]))
@@ -90,20 +90,20 @@ def on_prose(text: str, change: Callable[[str], str], *, within: bool = False) -
 
 
 def label(line: str) -> str:
-    """The "Input: " of `Input: nums = [1]`; nothing of any other line."""
+    """Return the label "Input: " of `Input: nums = [1]`; "" for any other line."""
     match = _LABEL.match(line[:200])
     return match[1] if match else ""
 
 
 @lru_cache(maxsize=8)
 def prose(text: str) -> str:
-    """The words of a text without code, samples and formulas."""
+    """Return the words of a text without code, samples and formulas."""
     spoken = "".join(part.text if part.kind == "prose" else "\n" for part in blocks(text))
     return "".join(piece.text if piece.kind == "prose" else " " for piece in inline(spoken))
 
 
 def _read(line: str, mode: Mode, after_blank: bool) -> tuple[Kind, Mode]:
-    """What a line is, and what that means for the next one.
+    """Return the kind of a line, and the mode for the next line.
 
     Modes: below the heading "Examples"; in the data below its "Input"; in "Input: x" or a doctest, up to a blank line.
     """
@@ -127,7 +127,7 @@ def _read(line: str, mode: Mode, after_blank: bool) -> tuple[Kind, Mode]:
 
 
 def _fenced(lines: list[str], at: int, unclosed: dict[str, int]) -> int:
-    """Where the fenced code that begins here ends; 0 where none begins or it never ends."""
+    """Return the end of the fenced code that begins at line `at`; 0 if none begins there or it never ends."""
     opening = _FENCE.match(lines[at].rstrip())
     if not opening:
         return 0
@@ -143,7 +143,7 @@ def _fenced(lines: list[str], at: int, unclosed: dict[str, int]) -> int:
 
 
 def _python(lines: list[str], at: int) -> int:
-    """Where the unfenced Python that begins here ends; 0 where none begins."""
+    """Return the end of the unfenced Python that begins at line `at`; 0 if none begins there."""
     if not _PYTHON.match(lines[at]):
         return 0
     end = n = at + 1

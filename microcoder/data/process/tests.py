@@ -1,7 +1,7 @@
-"""Tests chosen: no two alike, none too large, at most the longest 15, in the order of the file.
+"""Choose tests: no two alike, none too large, at most the longest 15, in the order of the file.
 
-Two tests are alike if their inputs are. Asserts are handled in the same way, be they statements of their own or the
-body of a check(candidate), as long as there is nothing but asserts: what is done between them may matter to them.
+Two tests are alike if their inputs are. Asserts are handled in the same way, as separate statements or as the body of a
+check(candidate), if there are only asserts: other statements between them may affect them.
 
 Drops: contradicting_tests (one input, two outputs), tests_too_large (all of them).
 """
@@ -19,7 +19,7 @@ from ...schema import Problem
 from ..record import Dropped, Record
 from .format import arguments, parsed
 
-_PUNCTUATION = re.compile(r"([\[\]{},:])")  # of JSON: set apart, so that white space does not matter
+_PUNCTUATION = re.compile(r"([\[\]{},:])")  # of JSON: put between spaces, so that white space does not matter
 
 
 class Case(NamedTuple):
@@ -55,7 +55,7 @@ def choose(record: Record, *, most: int = 15, test_kb: int = 64) -> Record:
 
 
 def _chosen(cases: Sequence[Case], most: int, largest: int, many_answers: bool) -> list[int]:
-    """The numbers of the cases that stay."""
+    """Return the indices of the cases that stay."""
     first: dict[str, int] = {}
     for n, case in enumerate(cases):
         if case.whole > largest:
@@ -84,12 +84,12 @@ def _of_assert(test: ast.expr, text: str) -> Case:
                 asked = ast.unparse(left)
                 return Case(asked, repr(ast.literal_eval(right)), len(asked), len(text))
             except (ValueError, TypeError, MemoryError, RecursionError):
-                pass  # what is expected is worked out: two ways to say it need not contradict each other
+                pass  # the expected value is computed: two expressions need not contradict each other
     return Case(text, "", len(text), len(text))
 
 
 def _of_statements(asserts: list[str]) -> list[Case]:
-    """A case for each assert; none at all where something else stands among them."""
+    """Return a case for each assert; [] if there are other statements among them."""
     cases = []
     for text in asserts:
         tree = parsed(text)
@@ -102,7 +102,7 @@ def _of_statements(asserts: list[str]) -> list[Case]:
 
 
 def _check_body(problem: Problem) -> list[ast.Assert] | None:
-    """The asserts of a check(candidate) that has nothing else, each on lines of its own."""
+    """Return the asserts of a check(candidate) with nothing else, each on its own lines."""
     if problem.kind != "assert" or len(problem.asserts) != 1 or "def check(" not in problem.asserts[0]:
         return None
     tree = parsed(problem.asserts[0])
@@ -121,7 +121,7 @@ def _without(program: str, nodes: list[ast.Assert]) -> str:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether two outputs are the same but for white space and the rounding of decimals."""
+    """Whether two outputs are equal except for white space and the rounding of decimals."""
     if one == other:
         return True
     left, right = one.split(), other.split()

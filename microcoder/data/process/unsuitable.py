@@ -1,12 +1,12 @@
-"""Problems that no judge can train on: interactive ones, and those whose statement gives the answer away.
+"""Drop unsuitable problems: interactive ones, and those whose statement contains the answer.
 
-Interactive problems talk to a judge that answers, and tests of inputs and outputs cannot. They say so outright ("this
-is an interactive problem", a section "Interaction", an interactor, the tag), ask for a flush of the output, or have a
-protocol of "? x" for questions and "! x" for the answer.
+An interactive problem needs a judge that answers questions, which tests of inputs and outputs cannot do. It is
+recognised by its words ("this is an interactive problem", a section "Interaction", an interactor, the tag), by a
+request to flush the output, or by a protocol of "? x" for questions and "! x" for the answer.
 
-An answer is given away where a reference, or most of it, stands in the text. Lines are compared, white space aside:
-those that the reference runs, not its imports, headers and docstrings, which a statement may well show. Of a longer
-program most lines have to be there: a formula of the task can be one of them.
+A statement contains the answer if a reference, or most of it, is in the text. Lines are compared without white space:
+only lines that the reference runs, not imports, headers and docstrings, which a statement may show. For a longer
+program most lines have to be there, since a formula of the task can be one of them.
 
 Drops: interactive, gives_answer.
 """
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from ..record import Dropped, Record, references
 from .format import parsed
 
-_HINT = re.compile(r"[Ii]nterac|INTERAC|flush|judg|grader|jury|[?] ")  # what every pattern below has: a quick look
+_HINT = re.compile(r"[Ii]nterac|INTERAC|flush|judg|grader|jury|[?] ")  # in every match below: a quick check
 _SAID = re.compile(
     r"\binteractive (?:problem|task|version)s?\b|\b(?:problem|task) is interactive\b|\binteractors?\b"
     r"|^[\s#*_]{0,8}interaction(?: protocol)?[\s*_:]{0,8}$"
@@ -66,7 +66,7 @@ def refuse_answer(record: Record, *, share: float = 0.6, least: int = 8) -> Reco
     shown = {_bare(line) for line in problem.statement.split("\n")} if programs else set()
     for code in programs:
         if sum(len(line) for line in map(_bare, code.split("\n")) if line in shown) < least:
-            continue  # so it is with most of them, and nothing need be parsed
+            continue  # usually so, and then nothing has to be parsed
         lines = _lines(code)
         there = lines & shown
         if len(there) >= share * len(lines) and sum(map(len, there)) >= least:
@@ -76,7 +76,7 @@ def refuse_answer(record: Record, *, share: float = 0.6, least: int = 8) -> Reco
 
 
 def _lines(code: str) -> frozenset[str]:
-    """The lines of a program that do something, without white space."""
+    """Return the lines of a program that do something, without white space."""
     tree = parsed(code)
     text = code.split("\n")
     found = {_bare(text[number - 1]) for node in tree.body for number in _numbers(node)} if tree else set()

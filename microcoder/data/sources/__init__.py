@@ -1,7 +1,7 @@
-"""Collect: problems out of the layouts that data sets come in, one short reader each.
+"""Readers of public data sets: one short reader for each layout.
 
 for found in collect("mbpp", "mbpp.jsonl"):
-    ...  # a Record, or an Unreadable: where it is, and why it is no problem
+    ...  # a Record, or an Unreadable with its place and reason
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ READERS: dict[str, Reader] = {
     "generic": generic.read,
     "microcoder": microcoder.read,
 }
-PEEK = 20  # rows that are looked at to find out a layout
+PEEK = 20  # rows that are read to detect a layout
 
 
 def detect(path: str | Path) -> str | None:
@@ -59,7 +59,7 @@ def detect(path: str | Path) -> str | None:
             for name, module in _BY_COLUMNS.items():
                 if any(columns >= needed for needed in module.COLUMNS):
                     return name
-            if any(columns >= needed for needed in microcoder.COLUMNS):  # ours, with fields of its owner's
+            if any(columns >= needed for needed in microcoder.COLUMNS):  # our own layout, with further fields
                 return "microcoder"
     return None
 
@@ -67,7 +67,7 @@ def detect(path: str | Path) -> str | None:
 def collect(
     name: str, path: str | Path, *, mapping: Mapping[str, str] | None = None, source: str = "", limit: int | None = None
 ) -> Iterator[Record | Unreadable]:
-    """Read all problems of one source. Ids are unique in it; `source` is another name for it than its layout's.
+    """Read all problems of one source, with unique ids; `source` is its name if not that of its layout.
 
     mapping   for the generic reader: field of a problem -> column
     limit     at most so many rows, to try things
@@ -82,7 +82,7 @@ def collect(
 
 
 def _unique(found: Iterator[Record | Unreadable], source: str) -> Iterator[Record | Unreadable]:
-    """Make ids unique: the second problem with an id is called `id#2`. The filter finds out whether it is the same."""
+    """Make ids unique: the second problem with an id becomes `id#2`. The filter finds true duplicates."""
     seen: dict[str, int] = {}
     for record in found:
         if isinstance(record, Record):

@@ -1,14 +1,14 @@
-"""Tests in the shapes that data sets keep them in, as ours.
+"""Convert tests of data sets into the tests of a Problem.
 
 Inputs and outputs come as {"inputs": [...], "outputs": [...]} or as [{"input": ..., "output": ...}], both as JSON text
 too, and both with functions (`fn_name`, or `metadata.func_name`):
 1. Arguments are a list of values, or text with one JSON value on each line.
-2. APPS wraps each result in a list of one; where all results look so they are unwrapped. A function that returns
-   lists of one in all its tests cannot be told apart from that, and its reference will fail.
+2. APPS wraps each result in a list of one; if all results look so, they are unwrapped. A function that returns lists
+   of one in all its tests looks the same; it is unwrapped too, and its reference will fail.
 Tests without any expected outputs get empty ones, and the lineage says so.
 
-Test programs are read as Python: the function that they call, its header, and the asserts that can be written as tests
-of a function.
+Test programs are parsed as Python: the function that they call, its header, and the asserts that can become tests of a
+function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Pair = tuple[Any, Any]
 
 
 def add_cases(problem: Problem, value: Any, function: str = "") -> None:
-    """Set kind, entry point and tests. `function` is its name where the tests do not say it."""
+    """Set kind, entry point and tests. `function` is the function's name if the tests do not have it."""
     data = decoded(value, "the tests")
     if isinstance(data, dict):
         function = data.get("fn_name") or function
@@ -45,7 +45,7 @@ def add_cases(problem: Problem, value: Any, function: str = "") -> None:
 
 
 def columns(data: dict[str, Any]) -> list[_Pair]:
-    """Inputs and outputs in two lists."""
+    """Return (input, output) pairs from two lists."""
     inputs, outputs = (data.get(f"{name}s", data.get(name)) for name in ("input", "output"))
     if not isinstance(inputs, list):
         if inputs is None and not outputs:
@@ -78,13 +78,13 @@ def _items(data: Any, function: str) -> tuple[list[_Pair], str]:
 
 
 def entry_point(function: str, problem: Problem) -> str:
-    """`Solution.name` where the starter code, or else a solution, has that class."""
+    """Return `Solution.name` if the starter code, or else a solution, has that class."""
     code = problem.starter_code or "".join(one["code"] for one in problem.solutions[:1])
     return f"Solution.{function}" if re.search(r"(?m)^class Solution\b", code) else function
 
 
 def lines(value: Any) -> str:
-    """Text of standard input or output, which may come as a list of lines."""
+    """Return the text of standard input or output, which may come as a list of lines."""
     if isinstance(value, list) and all(isinstance(line, (str, int, float)) for line in value):
         return "\n".join(map(str, value))
     if isinstance(value, (str, int, float)):
@@ -108,7 +108,7 @@ def _call(given: Any, output: Any, wrapped: bool) -> Test:
 
 
 def _json(value: Any) -> str:
-    """JSON text as it stands; a Python literal as JSON."""
+    """Return JSON text unchanged; convert a Python literal to JSON."""
     if isinstance(value, str):
         try:
             json.loads(value)
@@ -125,7 +125,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def parsed(code: str, what: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():  # of "\d" in a string, which is not for us to mend
+        with warnings.catch_warnings():  # about "\d" in a string, which is not our code
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -133,7 +133,7 @@ def parsed(code: str, what: str) -> ast.Module:
 
 
 def definitions(code: str) -> dict[str, _Definition]:
-    """Functions and classes at the top of a program by name; none if it is no Python 3."""
+    """Return the top-level functions and classes of a program by name; {} if it is no Python 3."""
     try:
         body = parsed(code, "").body
     except Dropped:
@@ -142,7 +142,7 @@ def definitions(code: str) -> dict[str, _Definition]:
 
 
 def called(asserts: list[str], code: str) -> str:
-    """The function of the reference that the asserts call, the first if there are several; or nothing."""
+    """Return the function of the reference that the asserts call, the first of several; "" if none."""
     defined = definitions(code)
     for text in asserts:
         for node in ast.walk(parsed(text, "an assert")):
@@ -152,7 +152,7 @@ def called(asserts: list[str], code: str) -> str:
 
 
 def header(node: _Definition) -> str:
-    """`def f(a, b=1) -> int:`, or `class C:` with the headers of its methods: what there is to complete."""
+    """Return the header to complete: `def f(a, b=1) -> int:`, or `class C:` with the headers of its methods."""
     if isinstance(node, ast.ClassDef):
         methods = [header(part) for part in node.body if isinstance(part, _Definition)]
         return "\n".join([f"class {node.name}:", *("    " + line for text in methods for line in text.splitlines())])
@@ -162,12 +162,12 @@ def header(node: _Definition) -> str:
 
 
 def needed(tests: list[str], code: str, entry: str) -> list[str]:
-    """The classes and imports of the reference that test programs use, as code; none that the tests bring along."""
+    """Return, as code, the classes and imports of the reference that tests use and do not define themselves."""
     trees = [parsed(text, "a test") for text in tests if text.strip()]
     used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
     used -= {name for tree in trees for node in tree.body for name in _bound(node)} | {entry}
     found: list[str] = []
-    for node in reversed(parsed(code, "the reference").body):  # what a class itself uses stands before it
+    for node in reversed(parsed(code, "the reference").body):  # a class uses only what is before it
         if isinstance(node, (ast.ClassDef, ast.Import, ast.ImportFrom)) and used & _bound(node):
             used |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
             found.insert(0, ast.unparse(node))
@@ -175,14 +175,14 @@ def needed(tests: list[str], code: str, entry: str) -> list[str]:
 
 
 def _bound(node: ast.stmt) -> set[str]:
-    """The names that a definition or an import makes known."""
+    """Return the names that a definition or an import binds."""
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
     return {node.name} if isinstance(node, _Definition) else set()
 
 
 def check_body(program: str) -> tuple[str, list[ast.Assert]] | None:
-    """(its parameter, the asserts) of a `check(candidate)` that is nothing but asserts; None for any other program."""
+    """Return (parameter, asserts) of a `check(candidate)` that has only asserts; None for any other program."""
     body = parsed(program, "the test").body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef) or len(body[0].args.args) != 1:
         return None
@@ -191,10 +191,10 @@ def check_body(program: str) -> tuple[str, list[ast.Assert]] | None:
 
 
 def function_tests(candidate: str, asserts: list[ast.Assert], starter: str) -> list[Test] | None:
-    """The asserts as tests, if each is `candidate(values) == value` and JSON can carry these values unchanged.
+    """Convert asserts to tests, if each is `candidate(values) == value` and JSON can represent these values.
 
-    Named arguments are put in the order of the starter code's parameters, as a site calls them: a program may call its
-    parameters what it likes.
+    Named arguments are put in the order of the starter code's parameters, since a program may name its parameters
+    differently.
     """
     order = _parameters(starter)
     tests = []
@@ -222,7 +222,7 @@ def function_tests(candidate: str, asserts: list[ast.Assert], starter: str) -> l
 
 
 def statements(candidate: str, asserts: list[ast.Assert], call: str) -> list[str]:
-    """The asserts as statements of their own, with `call` (such as `Solution().add`) in the candidate's place."""
+    """Return the asserts as separate statements, with `call` (such as `Solution().add`) instead of the candidate."""
     target = ast.parse(call, mode="eval").body
 
     class Renamed(ast.NodeTransformer):
@@ -233,7 +233,7 @@ def statements(candidate: str, asserts: list[ast.Assert], call: str) -> list[str
 
 
 def _parameters(starter: str) -> list[str]:
-    """The parameters, without `self`, of the last function of the starter code, which may have no body."""
+    """Return the parameters, without `self`, of the last function of the starter code, which may have no body."""
     try:
         tree = parsed(f"{starter.rstrip()} pass", "")
     except Dropped:

@@ -56,7 +56,7 @@ def _solutions(row: Row, column: str, verdict: str) -> Iterator[dict[str, str]]:
 
 
 def _named(value: Any, by_number: tuple[str, ...], by_name: dict[str, str]) -> str:
-    """An enumeration's member, which comes as a number or as its name."""
+    """Return an enumeration's member, which may come as a number or as its name."""
     if isinstance(value, int):
         return by_number[value] if 0 <= value < len(by_number) else ""
     name = str(value or "")

@@ -1,6 +1,6 @@
 """Codeforces as collected by open-r1: statements in parts, official tests, checkers where answers vary. CC BY 4.0.
 
-A checker is a program, `checker.py input correct_output output`, that prints 1 or 0; it is wrapped into a function.
+A checker is a program, `checker.py input correct_output output`, that prints 1 or 0; here it is wrapped in a function.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _build(row: Row, site: str) -> Record:
 
 
 def _apart(whole: str) -> tuple[str, dict[str, Any]]:
-    """The text without the lines at its end that are no part of the problem, and what they say."""
+    """Split a text into the problem and the fields (tags, limits) of the lines at its end."""
     ends: dict[str, Any] = {}
     for name in ("Memory Limit", "Time Limit"):
         rest, found, value = whole.rpartition(f"\n{name}: ")

@@ -1,6 +1,6 @@
-"""From a row's columns to a problem's fields: what all readers share, and the ways in which a row can fail.
+"""Convert a row's columns to a problem's fields: functions that all readers share, and the reasons of drops.
 
-A reader's `build` turns one row into a record or raises Dropped; `attempt` makes that an Unreadable in the row's place.
+A reader's `build` turns one row into a record or raises Dropped; `attempt` turns that into an Unreadable.
 
     unreadable_file    damaged from here on, or not what its name says
     unreadable_row     not an object, or a value of a kind that means nothing here
@@ -27,25 +27,25 @@ from ...schema import Problem
 from ..record import Dropped, Record
 from .rows import Row, Unreadable, rows
 
-SOLUTIONS = 20  # of a kind are kept; some problems come with thousands
-LITERAL = 1 << 20  # characters that are tried as a Python literal, which takes a hundred times their memory
+SOLUTIONS = 20  # kept for each verdict; some problems have thousands
+LITERAL = 1 << 20  # most characters parsed as a Python literal, which takes a hundred times their memory
 PYTHON = ("python", "")
 Build = Callable[[Row], Record]
 
 
 def read_rows(source: str, build: Build, path: str | Path, limit: int | None) -> Iterator[Record | Unreadable]:
-    """Every row as a record, or the reason why it is none."""
+    """Yield every row as a record, or as an Unreadable with the reason."""
     for where, row in islice(rows(path), limit):
         yield row if isinstance(row, Unreadable) else attempt(source, where, build, row)
 
 
 def attempt(source: str, where: str, build: Callable[[Any], Record], row: Any) -> Record | Unreadable:
-    """Build one row. `build` gives the native id, which becomes `<source>/<native id>`, and the lineage begins."""
+    """Build the record of one row. The native id becomes `<source>/<native id>`, and the lineage begins."""
     try:
         record = build(row)
     except Dropped as loss:
         return Unreadable(where, loss.reason, loss.detail)
-    except Exception as error:  # foreign data may break any assumption; none of that may end the run
+    except Exception as error:  # foreign data may break any assumption; that must not end the run
         return Unreadable(where, "unreadable_row", f"{type(error).__name__}: {error}"[:300])
     problem = record.problem
     problem.source = problem.source or source
@@ -55,7 +55,7 @@ def attempt(source: str, where: str, build: Callable[[Any], Record], row: Any) -
 
 
 def text(row: Row, *names: str, default: str | None = None) -> str:
-    """The first of these columns that holds something, as text; without a default one of them must be there."""
+    """Return the first of these columns that is not empty, as text; without a default, one of them is required."""
     for name in names:
         value = row.get(name)
         if value is None or value == "":
@@ -70,7 +70,7 @@ def text(row: Row, *names: str, default: str | None = None) -> str:
 
 
 def decoded(value: Any, what: str, reason: str = "unreadable_tests") -> Any:
-    """The value of JSON text or of a Python literal; None for empty text; values that are no text as they are."""
+    """Decode JSON text or a Python literal; return None for empty text, and other values unchanged."""
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -88,7 +88,7 @@ def decoded(value: Any, what: str, reason: str = "unreadable_tests") -> Any:
 
 
 def words(value: Any) -> list[str]:
-    """Tags: a list, or a list written as text, or one word."""
+    """Return tags from a list, a list written as text, or one word."""
     if isinstance(value, str) and value.strip()[:1] in ("[", "("):
         value = decoded(value, "a list of tags", "unreadable_row")
     if isinstance(value, str):
@@ -97,7 +97,7 @@ def words(value: Any) -> list[str]:
 
 
 def day(value: Any) -> str:
-    """A date as 2023-08-21: from text that begins so, a date, or seconds since 1970; else nothing."""
+    """Return a date as 2023-08-21, from text that begins so, a date, or seconds since 1970; else ""."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e11:
         value = datetime.fromtimestamp(value, UTC)
     found = re.match(r"\d{4}-\d\d-\d\d", value.isoformat() if isinstance(value, date) else str(value))
@@ -105,7 +105,7 @@ def day(value: Any) -> str:
 
 
 def solution(code: str, language: str = "python", verdict: str = "accepted") -> dict[str, str]:
-    """A solution as Problem keeps it; one that is only known to be wrong counts as wrong_answer."""
+    """Return a solution in the form of Problem.solutions; one that is only known to be wrong gets wrong_answer."""
     code = code.replace("\r\n", "\n")
     bare = code.strip()
     if bare.startswith("```") and bare.endswith("\n```"):
@@ -114,7 +114,7 @@ def solution(code: str, language: str = "python", verdict: str = "accepted") -> 
 
 
 def add_solutions(problem: Problem, found: list[dict[str, str]]) -> None:
-    """Keep at most SOLUTIONS of each verdict, those in Python first, and say how many were left out."""
+    """Add at most SOLUTIONS of each verdict, Python first, and note in the lineage how many were left out."""
     for verdict in dict.fromkeys(one["verdict"] for one in found):
         alike = [one for one in found if one["verdict"] == verdict and one["code"].strip()]
         alike.sort(key=lambda one: one["language"] not in PYTHON)
@@ -124,7 +124,7 @@ def add_solutions(problem: Problem, found: list[dict[str, str]]) -> None:
 
 
 def programs(value: Any) -> list[str]:
-    """A column of solutions: one program, a list of them, or that list as JSON text."""
+    """Read a column of solutions: one program, a list of them, or that list as JSON text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -144,7 +144,7 @@ _LONGEST, _LARGEST = 3600.0, 1 << 20  # beyond an hour or a terabyte a number me
 
 
 def seconds(value: Any) -> float | None:
-    """A time limit, or None where there is none that can be used."""
+    """Return a time limit in seconds; None if there is none that can be used."""
     if isinstance(value, dict):
         whole, rest = value.get("seconds") or 0, value.get("nanos") or 0
         value = whole + rest * 1e-9 if isinstance(whole, (int, float)) and isinstance(rest, (int, float)) else None
@@ -153,7 +153,7 @@ def seconds(value: Any) -> float | None:
 
 
 def megabytes(value: Any) -> int | None:
-    """A memory limit, or None where there is none that can be used."""
+    """Return a memory limit in MB; None if there is none that can be used."""
     found = _measure(value, _MEGABYTES)
     return max(1, round(found)) if found is not None and 0 < found <= _LARGEST else None
 
@@ -183,7 +183,7 @@ _PLATFORMS = {
 
 
 def platform(url: str) -> str:
-    """The site's name, where it is known."""
+    """Return the site's name; "" if it is not known."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -192,24 +192,24 @@ def platform(url: str) -> str:
 
 
 def codeforces_url(contest: Any, index: Any) -> str:
-    """The address of problem B of contest 1873; nothing where either is not known."""
+    """Return the address of a problem such as B of contest 1873; "" if either is not known."""
     known = str(contest or "").isdigit() and int(contest) > 0 and str(index or "").isalnum()
     return f"https://codeforces.com/problemset/problem/{contest}/{index}" if known else ""
 
 
 def content_id(*parts: Any) -> str:
-    """An id of twelve letters, made of what a row says."""
+    """Return an id of twelve letters, a hash of a row's contents."""
     whole = json.dumps(parts, sort_keys=True, default=str).encode()
     return hashlib.sha256(whole).hexdigest()[:12]
 
 
-# --- a statement put together from parts that a source keeps apart
+# --- a statement made from parts in separate columns
 
 
 def statement(
     description: str, given: str = "", asked: str = "", samples: Iterable[tuple[str, str]] = (), note: str = ""
 ) -> str:
-    """Markdown: the story, what is read, what is printed, samples in fenced blocks, remarks."""
+    """Return a statement in Markdown: story, input, output, samples in fenced blocks, remarks."""
     parts = [description.strip()]
     parts += [f"## {name}\n\n{part.strip()}" for name, part in (("Input", given), ("Output", asked)) if part.strip()]
     parts += [

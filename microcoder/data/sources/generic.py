@@ -1,10 +1,10 @@
-"""Any table, by a mapping: field of a problem -> column. `meta.level` looks inside, `=MIT` is the constant MIT.
+"""Read any table by a mapping: field of a problem -> column. `meta.level` is a nested value, `=MIT` the constant MIT.
 
     mapping = { id = "task.number", statement = "text", tests = "cases", licence = "=MIT", kind = "=function" }
 
-Fields are those of Problem, and `inputs` and `outputs` for tests in two columns. Values may be JSON text. Without an id
-the content makes one; without a kind it is `assert` where there are asserts, `function` where there is an entry point.
-Arguments of a function are a JSON list or object, or JSON values on a line each.
+Fields are those of Problem, and `inputs` and `outputs` for tests in two columns. Values may be JSON text. Without an
+id, one is made from the content. Without a kind, it is `assert` if there are asserts, `function` if there is an entry
+point. Arguments of a function are a JSON list or object, or one JSON value on each line.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _add_tests(problem: Problem, given: dict[str, Any]) -> None:
     if tests is None and given.get("inputs") is not None:
         tests = {name: decoded(given.get(name), name) for name in ("inputs", "outputs")}
     function = problem.entry_point.rpartition(".")[2]
-    if function and isinstance(tests, list) and all(map(_is_json_pair, tests)):  # ours already: JSON in, JSON out
+    if function and isinstance(tests, list) and all(map(_is_json_pair, tests)):  # our own form: JSON in, JSON out
         problem.kind, problem.tests = "function", [Test(test["input"], test["output"]) for test in tests]
     elif tests:
         entry = problem.entry_point

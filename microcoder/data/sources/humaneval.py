@@ -1,7 +1,7 @@
 """HumanEval, and HumanEval+ in the same columns: a function's header and docstring, and a check(candidate). MIT.
 
-The docstring is the statement; what stands before it is the starter code, and what stands before the function (imports
-and helpers, which some tests call) is the setup.
+The docstring is the statement, the code before it the starter code, and the code before the function (imports and
+helpers, which some tests call) the setup.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def build(row: Row) -> Record:
 
 
 def _parts(prompt: str, entry: str) -> tuple[str, str, str]:
-    """(docstring, all before it, all before the function); the prompt alone where it is not made so."""
+    """Split a prompt into (docstring, code before it, code before the function); if impossible, the prompt alone."""
     functions = [node for node in parsed(prompt, "the prompt").body if isinstance(node, ast.FunctionDef)]
     for function in (node for node in functions if node.name == entry):
         for node in function.body:  # one of them has an import before its docstring

@@ -1,12 +1,12 @@
-"""ICPC and Kattis problem packages, a folder each: `legacy` and `2023-07`.
+"""ICPC and Kattis problem packages, one folder each: formats `legacy` and `2023-07`.
 
     problem.yaml                    name, limits, licence, validation
     problem_statement/ statement/   problem.en.tex, .md; the samples are added to it, as judges do
     data/sample/ data/secret/       x.in with x.ans, in groups
     submissions/accepted/ ...       solutions by the verdict they must get
 
-Output validators of their own, interaction and the like cannot be judged here, and are the reason of a drop. Nothing
-outside a package's folder is read.
+Packages with their own output validator, interaction and the like cannot be judged and are dropped. Nothing outside a
+package's folder is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..record import Dropped, Record, package
 from .fields import add_solutions, attempt, megabytes, platform, seconds, solution, statement, words
 from .rows import SourceError, Unreadable
 
-LARGEST = 16 << 20  # bytes of a test; larger ones are left out, and counted
+LARGEST = 16 << 20  # bytes of a test; larger ones are left out and counted
 _VERDICTS = {
     "accepted": "accepted", "wrong_answer": "wrong_answer", "time_limit_exceeded": "time_limit",
     "run_time_error": "runtime_error", "rejected": "wrong_answer", "brute_force": "time_limit",
@@ -37,7 +37,7 @@ _TIME_LIMITS = {".timelimit": r"([\d.]+)", "domjudge-problem.ini": r"(?m)^timeli
 
 
 def read_yaml(file: Path, folder: Path) -> dict[str, Any]:
-    """The keys of a YAML file; none where there is no such file."""
+    """Read the keys of a YAML file; {} if there is no such file."""
     if not file.exists():
         return {}
     yaml = package("yaml")
@@ -60,7 +60,7 @@ def read_text(file: Path, folder: Path) -> str:
 
 
 def read_tests(folder: Path) -> tuple[list[Test], list[tuple[str, str]], int]:
-    """(all tests, those shown as samples, how many were too large)."""
+    """Return (all tests, the samples, the number of tests that were too large)."""
     tests, samples, left_out = [], [], 0
     for part in ("sample", "secret"):
         for given in sorted((folder / "data" / part).rglob("*.in")):
@@ -79,7 +79,7 @@ def read_tests(folder: Path) -> tuple[list[Test], list[tuple[str, str]], int]:
 
 
 def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
-    """Solutions with their expected verdict; the name alone of one that is not a single file of a known language."""
+    """Yield solutions with their expected verdict; only the name if it is no single file of a known language."""
     for place, verdict in _VERDICTS.items():
         for entry in sorted((folder / "submissions" / place).glob("*")):
             inside = sorted(entry.rglob("*")) if entry.is_dir() else [entry]
@@ -93,7 +93,7 @@ def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
 
 
 def read_time_limit(folder: Path) -> float | None:
-    """The time limit from the files that held it before problem.yaml could."""
+    """Read the time limit from the files that had it before problem.yaml did."""
     for name, pattern in _TIME_LIMITS.items():
         if (folder / name).is_file() and (match := re.search(pattern, read_text(folder / name, folder))):
             return seconds(match.group(1))
@@ -111,7 +111,7 @@ def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unr
 
 
 def packages(path: Path) -> list[Path]:
-    """The folder itself, or those inside it, that hold a problem.yaml."""
+    """Return the folder itself, or the folders inside it, with a problem.yaml."""
     if (path / "problem.yaml").is_file():
         return [path]
     return sorted(file.parent for file in path.rglob("problem.yaml")) if path.is_dir() else []
@@ -148,7 +148,7 @@ def _build(folder: Path) -> Record:
 
 
 def _flags(about: dict[str, Any], folder: Path) -> str:
-    """The default validator's flags; drop a package that is not judged by it."""
+    """Return the flags of the default validator; drop a package that uses another one."""
     kinds = set(words(about.get("type"))) | set(str(about.get("validation", "")).split())
     if "interactive" in kinds:
         raise Dropped("interactive", "problem.yaml says so")
@@ -176,7 +176,7 @@ def _flags(about: dict[str, Any], folder: Path) -> str:
 
 
 def _statement(about: dict[str, Any], folder: Path) -> tuple[str, str, str]:
-    """(language, text, title), in English where there is a choice."""
+    """Return (language, text, title), in English if available."""
     found: dict[str, Path] = {}
     for place in ("statement", "problem_statement"):
         for file in sorted((folder / place).glob("problem*")):

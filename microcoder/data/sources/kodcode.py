@@ -1,9 +1,9 @@
 """KodCode: a question, a solution, and pytest functions, which become asserts where they are simple. CC BY-NC 4.0.
 
-1. A test function without parameters or decorators gives one assert for each of its own, or all its statements together
-   if there are other ones among them.
+1. A test function without parameters or decorators gives its asserts one by one, or all its statements together if
+   there are other statements among them.
 2. `pytest.raises` becomes try and except, `pytest.approx(number)` becomes math.isclose with pytest's tolerances.
-3. What else needs pytest (fixtures, parameters, marks, classes of tests) is `unreadable_tests`.
+3. Tests that need pytest otherwise (fixtures, parameters, marks, classes of tests) are `unreadable_tests`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _build(row: Row) -> Record:
 
 
 def _taken_apart(test: str) -> tuple[list[str], str, list[str]]:
-    """(asserts, what stands around the test functions, the names that are imported from the solution)."""
+    """Return (asserts, code around the test functions, names imported from the solution)."""
     asserts: list[str] = []
     around: list[str] = []
     imported: list[str] = []
@@ -81,7 +81,7 @@ def _asserts(function: ast.FunctionDef) -> list[str]:
 
 
 def _plain(node: ast.stmt) -> str:
-    """The statement without pytest."""
+    """Rewrite a statement without pytest."""
     rest = ast.fix_missing_locations(_WithoutPytest().visit(node))
     for part in ast.walk(rest):
         names = [part.id] if isinstance(part, ast.Name) else [part.module] if isinstance(part, ast.ImportFrom) else []

@@ -1,6 +1,6 @@
 """LeetCodeDataset, up to v0.2.0 (with `meta`; MIT) and as on the hub since (Apache 2.0).
 
-Tests that JSON can carry become tests of the function; those that build linked lists and trees stay asserts.
+Tests that JSON can represent become tests of the function; those that build linked lists and trees stay asserts.
 `question_id`, which rises with time, goes to the notes.
 """
 
@@ -30,7 +30,7 @@ def _build(row: Row) -> Record:
     problem = Problem(
         id=slug,
         title=slug.replace("-", " ").title(),
-        # `query` has neither the examples nor the constraints; `question_title`, for all its name, has both.
+        # `query` has neither the examples nor the constraints; `question_title`, despite its name, has both.
         statement=text({**meta, **row}, "problem_description", "question_title", default=query.partition(_REQUEST)[0]),
         starter_code=text({**meta, **row}, "starter_code", "lang_code", default=""),
         entry_point=text(row, "entry_point").replace("()", ""),

@@ -1,8 +1,8 @@
 """LiveCodeBench, code_generation and code_generation_lite: its private tests may be base64 of zlib of a pickle.
 
-A pickle from strangers is read as plain data or not at all. Every opcode is looked at before anything is built: those
-that import, call or build objects are refused, and so is a memo index beyond the data's length (a few bytes that would
-ask for gigabytes). What passes goes to an unpickler whose `find_class` always refuses.
+An untrusted pickle is read as plain data or refused. Every opcode is checked before anything is built: opcodes that
+import, call or build objects are refused, and so is a memo index beyond the data's length (a few bytes could allocate
+gigabytes). The rest is read by an unpickler whose `find_class` always refuses.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def build(row: Row) -> Record:
 
 
 def _private(value: Any) -> Any:
-    """The private tests out of JSON text, plain or packed."""
+    """Read the private tests from JSON text, plain or compressed."""
     if not isinstance(value, str) or value.lstrip()[:1] in ("", "["):
         return decoded(value, "the private tests")
     try:

@@ -29,7 +29,7 @@ def build(row: Row) -> Record:
         kind="assert",
         statement=text(row, "text", "prompt"),
         entry_point=entry,
-        # The sentence says neither what the parameters are nor which classes the tests make them of (601: Pair).
+        # The statement names neither the parameters nor the classes that the tests use for them (601: Pair).
         starter_code="\n\n".join(shown),
         asserts=asserts,
         setup=setup,

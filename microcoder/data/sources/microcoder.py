@@ -1,4 +1,4 @@
-"""Our own files, with ids, sources and lineage as they are."""
+"""MicroCoder's own files: ids, sources and lineage are kept."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rows out of anything: JSON Lines, a JSON list, Parquet or CSV, plain or compressed, a folder of those, a hub id.
+"""Read rows from JSON Lines, a JSON list, Parquet or CSV, plain or compressed, a folder of those, or a hub id.
 
-A row that cannot be read is an Unreadable in its place. Only a path that leads nowhere is an exception.
+An unreadable row becomes an Unreadable in its place. Only a path that does not exist raises an exception.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..record import DataError
 KINDS = (".jsonl", ".json", ".csv", ".parquet")
 SUFFIXES = (*KINDS, *(f"{kind}{packed}" for kind in KINDS[:3] for packed in (".gz", ".zst")))
 BOM = b"\xef\xbb\xbf"
-FIELD = 1 << 28  # bytes of a CSV field; the module's own limit of 128 KB is shorter than many a test
+FIELD = 1 << 28  # bytes of a CSV field; Python's own limit of 128 KB is less than many tests
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+(?::[\w.-]*){0,2}")  # owner/name, owner/name:config, owner/name:config:split
 Row = dict[str, Any]
 
@@ -31,7 +31,7 @@ class SourceError(DataError):
 
 @dataclass(slots=True)
 class Unreadable:
-    """A row that is no problem: `where` is `file:line`, `reason` one of few words, `detail` what was found."""
+    """A row that cannot become a problem: `where` is `file:line`, `reason` a short word, `detail` what was found."""
 
     where: str
     reason: str
@@ -39,7 +39,7 @@ class Unreadable:
 
 
 def rows(path: str | Path) -> Iterator[tuple[str, Row | Unreadable]]:
-    """(`file:line`, row) for every row; lines count from 1, as do the items of a list and the rows of a table."""
+    """Yield (`file:line`, row) for every row; lines, items of a list and rows of a table count from 1."""
     where = Path(path)
     if not where.exists():
         if not HUB_ID.fullmatch(str(path)):
@@ -54,7 +54,7 @@ def rows(path: str | Path) -> Iterator[tuple[str, Row | Unreadable]]:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The file itself, or every file of a known kind in the folder and those inside it, by name."""
+    """Return the file itself, or all files of known types in the folder and its subfolders, by name."""
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
     known = [file for file in files if file.name.lower().endswith(SUFFIXES)]
     if not known:
@@ -73,13 +73,13 @@ def _file(file: Path, within: Path) -> Iterator[tuple[str, Any]]:
         for number, row in _numbered(file):
             place = f"{name}:{number}"
             yield place, Unreadable(place, "unreadable_row", str(row)) if isinstance(row, Exception) else row
-    except Exception as error:  # of the disk, of gzip, of Arrow: the rows so far are good, and so are other files
+    except Exception as error:  # of the disk, of gzip, of Arrow: the rows so far and other files are good
         place = f"{name}:{number + 1}"
         yield place, Unreadable(place, "unreadable_file", f"damaged from here on: {error}"[:300])
 
 
 def _numbered(file: Path) -> Iterator[tuple[int, Any]]:
-    """(number, row, or the exception that one row caused)."""
+    """Yield (number, row), with the exception instead of a row that cannot be read."""
     kind = "." + file.name.lower().removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
     if kind == ".parquet":
         yield from _parquet(file)
@@ -147,7 +147,7 @@ def _parquet(file: Path) -> Iterator[tuple[int, Any]]:
 
 
 def hub_rows(ident: str) -> Iterator[tuple[str, Any]]:
-    """(`owner/name[split]:row`, row) of a data set on the Hugging Face hub, streamed split after split."""
+    """Yield (`owner/name[split]:row`, row) of a data set on the Hugging Face hub, streamed split after split."""
     name, config, split = (*ident.split(":"), "", "")[:3]
     try:
         import datasets

@@ -1,4 +1,4 @@
-"""TACO: as APPS, with names, tags, dates and limits, and without ids. Apache 2.0."""
+"""TACO: the layout of APPS with names, tags, dates and limits, and without ids. Apache 2.0."""
 
 from __future__ import annotations
 
