@@ -104,7 +104,7 @@ class Dataset:
 
     @property
     def finished(self) -> bool:
-        """Whether all four stages are done and the files are written."""
+        """Whether all stages are done and the files are written."""
         return self.steps[-1].name.startswith(STAGES[-1]) and "report" in self.paths
 
     @property

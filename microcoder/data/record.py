@@ -1,4 +1,4 @@
-"""Records: problems on their way through the four stages, with notes; and the solutions of a problem.
+"""Records: problems on their way through the stages, with notes; and the solutions of a problem.
 
     Record     a problem and its notes
     Dropped    the reason why a record leaves the pipeline

@@ -1,7 +1,7 @@
-"""Calibrate: turn difficulty scores into a model's chance of success, by its pass rates.
+"""Calibrate difficulty: fit a model's chance of success by score to its pass rates.
 
-The chance never rises with the score: isotonic regression, by pooling adjacent violators. Between the pooled blocks it
-is interpolated, so a boundary ("success falls to 0.8 here") is one score. Its interval is a bootstrap over problems.
+The chance never rises with the score: isotonic regression, by pooling adjacent violators. It is interpolated between
+the pooled blocks, so a boundary ("success falls to 0.8 here") is one score. Its interval is a bootstrap over problems.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from ...runs.disk import write_whole
 from ..record import DataError, Dropped, Record
 
-EASY, HARD = 0.8, 0.4  # success from which a problem is easy, below which it is hard
-Point = tuple[float, int, int]  # a problem's score, successes, attempts
+EASY, HARD = 0.8, 0.4  # easy: at least this chance of success; hard: less than this
+Point = tuple[float, int, int]  # (a problem's score, successes, attempts)
 
 
 class CalibrationError(DataError):
@@ -29,7 +29,7 @@ class Boundary:
     """The score at which success falls to a value, with its interval."""
 
     success: float
-    score: float  # where success falls to it; 0: nothing is that easy, 1: nothing is that hard
+    score: float  # where success falls to that value; 0: no problem is that easy, 1: none is that hard
     low: float  # 95%
     high: float
 
@@ -74,7 +74,7 @@ def calibrate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> SuccessCurve:
-    """Fit the curve. `successes`: where boundaries are wanted. Problems without an attempt are left out."""
+    """Fit the curve. `successes`: the chances to find boundaries for. Problems without an attempt are left out."""
     data = np.array([point for point in points if point[2] > 0], dtype=np.float64).reshape(-1, 3)
     if len(data) < 2:
         raise CalibrationError(f"{len(data)} problems with attempts are too few to calibrate on; take 100 or more")
@@ -93,12 +93,12 @@ def calibrate(
 
 
 def falling(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The likeliest curve that never rises: (scores, chances) of its blocks. data (n, 3): score, successes, attempts"""
+    """Return the likeliest falling curve: (scores, chances) of its blocks. data (n, 3): score, successes, attempts"""
     scores, which = np.unique(data[:, 0], return_inverse=True)
     passed, tried = (np.bincount(which, weights=data[:, column]) for column in (1, 2))
     blocks: list[list[float]] = []  # attempts, attempts * score, successes
     for block in np.stack([tried, tried * scores, passed], axis=1).tolist():
-        while blocks and block[2] * blocks[-1][0] >= blocks[-1][2] * block[0]:  # harder by its score, but not harder
+        while blocks and block[2] * blocks[-1][0] >= blocks[-1][2] * block[0]:  # a higher score, but no lower success
             block = [a + b for a, b in zip(blocks.pop(), block, strict=True)]
         blocks.append(block)
     tried, weighted, passed = np.array(blocks).T
@@ -106,12 +106,12 @@ def falling(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossing(scores: np.ndarray, chances: np.ndarray, success: float) -> float:
-    """The score where success falls to this; 0 where it is never as high, 1 where it is never as low."""
+    """Return the score where success falls to this value; 0 if it is never so high, 1 if it is never so low."""
     return float(np.interp(success, chances[::-1], scores[::-1], left=1.0, right=0.0))
 
 
 def calibrated(record: Record, *, calibration: SuccessCurve) -> Record:
-    """Note as "success" the model's chance at a problem of this difficulty."""
+    """Set the note "success": the model's chance at a problem of this difficulty."""
     score = record.notes.get("difficulty")
     if not isinstance(score, (int, float)):
         raise Dropped("unscored", "it has no difficulty to calibrate; predict comes first")

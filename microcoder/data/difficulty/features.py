@@ -1,8 +1,8 @@
 """Features of a problem for the predictor, from its statement, constraints, tests, signature and reference solution.
 
-Labels, scores, ids, titles, urls, dates, sources, tags and notes are never read: they would tell the answer, not
-predict it. A missing part says so (`..._missing` is 1) and its other features are 0; a field of the wrong type is
-missing. The reference solution is parsed, never run.
+Labels, scores, ids, titles, urls, dates, sources, tags and notes are never read: they would reveal the label. If a part
+is missing or of a wrong type, its feature `..._missing` is 1 and its other features are 0. The reference solution is
+parsed, never run.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...schema import Problem
 from ..record import Record, references
 from .statement import below_zero, bounds, statement_features
 
-LONGEST = 100_000  # characters of a statement that are read; longer programs are generated ones
-MOST = 1_000  # tests that are looked at
+LONGEST = 100_000  # most characters of a statement; a longer program is generated code
+MOST = 1_000  # most tests that are read
 TYPES = {  # in the annotations of a signature
     "integer": re.compile(r"\bint\b"),
     "text": re.compile(r"\bstr\b"),
@@ -31,7 +31,7 @@ TYPES = {  # in the annotations of a signature
     "linked": re.compile(r"\bListNode\b"),
 }
 Features = dict[str, float]
-TOOLS = {  # a tool is used where one of its names occurs
+TOOLS = {  # a tool counts as used if one of its names occurs
     "heap": {"heapq", "heappush", "heappop", "heapify", "nlargest", "nsmallest"},
     "bisect": {"bisect", "bisect_left", "bisect_right", "insort"},
     "cache": {"cache", "lru_cache"},
@@ -56,7 +56,7 @@ BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift, ast.Invert)
 
 
 def features(record: Record) -> Features:
-    """All features by name: the same names in the same order and finite numbers, whatever the record holds."""
+    """Return all features by name: always the same names in the same order, with finite numbers."""
     problem = record.problem
     statement = _text(problem.statement)[:LONGEST]
     code = next(iter(references(problem)), None)  # the first
@@ -123,7 +123,7 @@ def _signature(problem: Problem, code: str | None) -> Features:
 
 
 def _function(starter: str, entry_point: str, code: str | None) -> ast.FunctionDef | None:
-    """The function of the entry point: in the starter code, which may lack a body, or else in the reference."""
+    """Return the function of the entry point: in the starter code, which may lack a body, or else in the reference."""
     name = entry_point.rpartition(".")[2]
     stub = starter.rstrip()
     for program in (stub, f"{stub} pass", code or ""):
@@ -153,7 +153,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def solution_features(code: str | None) -> dict[str, float]:
-    """Size, shape and tools of a solution; all 0 but `solution_missing` where none can be parsed."""
+    """Return size, shape and tools of a solution; all 0 except `solution_missing` if none can be parsed."""
     tree = parsed(code) if code else None
     if code is None or tree is None:
         return {name: float(name == "solution_missing") for name in SOLUTION_NAMES}
@@ -200,19 +200,19 @@ def solution_features(code: str | None) -> dict[str, float]:
 
 
 def parsed(code: str) -> ast.Module | None:
-    """The syntax tree; None for what is too long or no Python."""
+    """Parse code into a syntax tree; None if it is too long or no Python."""
     if len(code) > LONGEST:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "\d" in a stranger's string
+            warnings.simplefilter("ignore")  # about "\d" in foreign strings
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def _walk(tree: ast.AST) -> tuple[list[ast.AST], int, int]:
-    """Return (all nodes, nesting of loops, depth of the tree). Without recursion: code can be deep."""
+    """Return (all nodes, nesting of loops, depth of the tree), without recursion, since code can be deep."""
     nodes, loop_depth, depth = [], 0, 0
     waiting: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]
     while waiting:
@@ -225,7 +225,7 @@ def _walk(tree: ast.AST) -> tuple[list[ast.AST], int, int]:
 
 
 def _recurses(tree: ast.AST) -> bool:
-    """Whether a function calls its own name, `f()` or `self.f()`. One pass: each call with the functions around it."""
+    """Whether a function calls itself, `f()` or `self.f()`. One pass: each call with the functions around it."""
     waiting: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while waiting:
         node, around = waiting.pop()
@@ -244,7 +244,7 @@ def _called(function: ast.expr) -> str:
 
 
 def _is_table(node: ast.ListComp) -> bool:
-    """Whether it makes a table in two dimensions: `[[0] * n for _ in range(m)]`."""
+    """Whether a comprehension makes a two-dimensional table: `[[0] * n for _ in range(m)]`."""
     row = node.elt.left if isinstance(node.elt, ast.BinOp) else node.elt
     return isinstance(row, (ast.List, ast.ListComp))
 

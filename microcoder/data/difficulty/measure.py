@@ -1,4 +1,4 @@
-"""A model's pass rates: a few attempts at each problem, sampled, and judged while others are still being written."""
+"""Measure a model's pass rates: sample a few attempts at each problem, and judge them meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PassRate(NamedTuple):
 
     id: str
     successes: int
-    attempts: int  # fewer than asked for where the judge was at fault; 0 for what cannot be judged or is too long
+    attempts: int  # fewer if the judge failed; 0 if a problem cannot be judged or its prompt is too long
 
 
 def pass_rates(
@@ -37,8 +37,11 @@ def pass_rates(
     batch: int = 512,
     note: Callable[[str], None] | None = None,
 ) -> Iterator[PassRate]:
-    """Sample and judge attempts; yield pass rates in the order of the records. `limit` is in tokens, and less where the
-    model's window is too small for it; `judge` belongs to the caller."""
+    """Sample and judge attempts; yield pass rates in the order of the records.
+
+    limit   most tokens of an attempt; fewer if the model's context is too small
+    judge   is not closed here
+    """
     from ...sampling import Sampling  # loads torch
 
     model = load_sampler(resolve(model_name, progress=note), batch=batch, note=note)

@@ -1,15 +1,15 @@
 """Predict difficulty without an endpoint: boosted trees on `features`, trained on problems with labels.
 
-The score is the expected label: 0 if a problem is certainly of the first one (easy), 1 if of the last (hard). There are
-two forms: `classes`, a sum of trees for each label and a softmax over them; `cumulative`, a sum for each boundary
-("harder than easy"), which knows that the labels have an order.
+The score is the expected label: 0 if a problem certainly has the first label (easy), 1 if it has the last (hard). There
+are two forms: `classes`, a sum of trees for each label and a softmax over them; `cumulative`, a sum for each boundary
+("harder than easy"), which uses the order of the labels.
 
-1. Training takes the form that gives the labels of left-out training problems the higher probability.
-2. Each problem is learned twice, with and without its reference solution, because many problems come without one, and
-   trees that have always seen a solution take its absence for a very short one.
-3. Trees are grown by scikit-learn, read by numpy and kept as JSON. scikit-learn's own files are pickles, and a
-   stranger's pickle can run anything. JSON holds numbers only, needs no scikit-learn to predict with, and outlives its
-   versions. What is read is checked: every walk comes to an end.
+1. Training chooses the form that gives the labels of left-out training problems the higher probability.
+2. Each problem is learned twice, with and without its reference solution. Many problems have none, and trees that have
+   always seen a solution treat a missing one like a very short one.
+3. Trees are grown by scikit-learn, evaluated by numpy and saved as JSON. scikit-learn's own files are pickles, and an
+   untrusted pickle can run any code. JSON holds numbers only, and predicting needs no scikit-learn of any version. A
+   file is checked when it is read: every path through a tree ends in a leaf.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .features import NAMES, Features, features, solution_features
 FORMS = ("cumulative", "classes")
 VERSION = 1
 ORDER = ("easy", "medium", "hard")
-FEWEST = 10  # problems of each label
-MOST = 10_000  # problems to learn from
-TRIED = 2_000  # of these, to choose the form by, which takes six trainings
+FEWEST = 10  # least problems of each label
+MOST = 10_000  # most problems to learn from
+TRIED = 2_000  # of these, for the choice of the form, which takes six trainings
 FOLDS = 3
 SETTINGS: dict[str, Any] = {  # deeper trees, or twice as many, gained nothing in cross-validation on LeetCode's labels
     "learning_rate": 0.05,
@@ -66,10 +66,10 @@ class Predictor:
     """A trained predictor, which can be saved and loaded."""
 
     labels: tuple[str, ...]  # from easy to hard
-    names: tuple[str, ...]  # of the features that it looks at
+    names: tuple[str, ...]  # of the features that it uses
     form: str
     trees: tuple[Trees, ...]
-    problems: int  # that it has learned from
+    problems: int  # number of problems it was trained on
 
     def predict(self, record: Record) -> Prediction:
         return self.predict_features([features(record)])[0]
@@ -106,7 +106,7 @@ class Predictor:
 
 
 def predict(record: Record, *, predictor: Predictor) -> Record:
-    """Note the predicted score as "predicted", and as "difficulty", which the rubric may replace."""
+    """Set the notes "predicted" and "difficulty" to the predicted score; the rubric may replace "difficulty"."""
     score = round(predictor.predict(record).score, 4)
     record.notes |= {"predicted": score, "difficulty": score, "difficulty_by": "predictor"}
     record.problem.difficulty_score = score
@@ -118,12 +118,12 @@ def table(found: Sequence[Features], names: Sequence[str]) -> np.ndarray:
 
 
 def probabilities(form: str, trees: Sequence[Trees], x: np.ndarray) -> np.ndarray:
-    """Probabilities (n, labels) of features x (n, features); each row has sum 1."""
+    """Return the probabilities (n, labels) for features x (n, features); each row has sum 1."""
     sums = np.stack([one(x) for one in trees], axis=1)  # (n, boundaries or labels)
     if form == "classes":
         powers = np.exp(sums - sums.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
-    # each boundary is learned alone, so a harder one may come out likelier: it is taken down to the one before
+    # boundaries are learned separately, so a harder one may be likelier: it is lowered to the one before
     above = np.minimum.accumulate(1 / (1 + np.exp(-sums)), axis=1)
     ends = np.ones((len(x), 1))
     return -np.diff(np.hstack([ends, above, 0 * ends]), axis=1)
@@ -181,7 +181,7 @@ def learn(
 
 
 def too_few(counts: Mapping[str, int], order: Sequence[str] = ORDER) -> str:
-    """What is wrong with so many problems of each label to learn from; "" if nothing is."""
+    """Return a complaint if there are too few problems of each label to learn from; "" if there are enough."""
     if len(counts) > 1 and not set(counts) - set(order) and min(counts.values()) >= FEWEST:
         return ""
     found = ", ".join(f"{label!r} {count} times" for label, count in counts.items()) or "none at all"
@@ -192,7 +192,7 @@ def too_few(counts: Mapping[str, int], order: Sequence[str] = ORDER) -> str:
 
 
 def drawn(y: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Indices of at most about `most` problems: each label's share of them, but FEWEST at least."""
+    """Draw indices of about `most` problems: each label in proportion, but at least FEWEST."""
     if len(y) <= most:
         return np.arange(len(y))
     order = np.random.default_rng(seed).permutation(len(y))
@@ -227,7 +227,7 @@ def likeliest(
     seed: int,
     spread: Callable[..., Iterable[Any]],
 ) -> str:
-    """The form that gives the labels of left-out problems the higher probability."""
+    """Return the form that gives the labels of left-out problems the higher probability."""
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]  # label after label, so that each fold has its share of each
     fold = np.empty(len(y), dtype=int)
@@ -240,7 +240,7 @@ def likeliest(
 def _likelihood(
     learner: Callable[..., Sequence[Trees]], x: np.ndarray, y: np.ndarray, job: tuple[str, np.ndarray]
 ) -> float:
-    """The log-probability of all labels of the left-out problems."""
+    """Return the log-probability of all labels of the left-out problems."""
     form, out = job
     chances = probabilities(form, learner(form, x=x[~out], y=y[~out]), x[out])  # (left out, labels)
     return float(np.log(np.maximum(chances[np.arange(len(chances)), y[out]], 1e-9)).sum())
@@ -251,7 +251,7 @@ def _likelihood(
 
 @dataclass(frozen=True)
 class Trees:
-    """Boosted trees as arrays, which sum up. A node is a row of the arrays; a leaf is its own left and right."""
+    """A sum of boosted trees as arrays. A node is an index of the arrays; a leaf is its own left and right child."""
 
     start: float
     roots: np.ndarray  # (trees,) node numbers
@@ -262,7 +262,7 @@ class Trees:
     value: np.ndarray  # (nodes,) of leaves, the learning rate in it
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The sum (n,) of all trees for x (n, features), on the scale of log-odds."""
+        """Return the sum (n,) of all trees for x (n, features), as log-odds."""
         x = x.astype(np.float32)  # as scikit-learn does before it compares
         rows = np.arange(len(x))[:, None]
         node = np.broadcast_to(self.roots, (len(x), len(self.roots)))
@@ -277,7 +277,7 @@ class Trees:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], features: int) -> Trees:
-        """Raise ValueError unless every walk from a root ends in a leaf: children come after their parents."""
+        """Read trees. Raise ValueError unless every path ends in a leaf: children come after their parents."""
         whole = {name: np.array(data[name], dtype=np.int64) for name in ("roots", "feature", "left", "right")}
         parts = {name: np.array(data[name], dtype=np.float64) for name in ("threshold", "value")}
         trees = cls(float(data["start"]), **whole, **parts)
@@ -299,13 +299,13 @@ def grow(x: np.ndarray, y: np.ndarray, count: int, seed: int) -> tuple[Trees, ..
     """Grow `count` trees for each class; of two classes, for the second alone. x (n, features), y (n,) class numbers"""
     ensemble = package("sklearn.ensemble")
     model = ensemble.GradientBoostingClassifier(n_estimators=count, **SETTINGS, random_state=seed).fit(x, y)
-    prior = np.bincount(y) / len(y)  # (classes,) what boosting starts from
+    prior = np.bincount(y) / len(y)  # (classes,) the start of boosting
     starts = np.log(prior) if len(prior) > 2 else np.log(prior[1:] / prior[:1])
     return tuple(_flat(model.estimators_[:, n], float(start)) for n, start in enumerate(starts))
 
 
 def _flat(grown: Any, start: float) -> Trees:
-    """scikit-learn's trees as arrays, one after the other."""
+    """Convert scikit-learn's trees to arrays, one after the other."""
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("feature", "threshold", "left", "right", "value")}
     roots, offset = [], 0
     for tree in (one.tree_ for one in grown):

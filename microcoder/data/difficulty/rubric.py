@@ -3,8 +3,8 @@
 1. The dimensions and weights are ours, as the paper names neither; docs/explanation/difficulty.md has the reasons.
 2. Each try names the dimensions in another order, so that none is always the first or the last.
 
-An answer must be one JSON object with a whole number from 0 to 10 for each dimension; any other is asked for again.
-What the endpoint itself raises is passed on: it is no fault of the problem.
+An answer must be one JSON object with a whole number from 0 to 10 for each dimension; otherwise the model is asked
+again. Errors of the endpoint are raised: they are no fault of the problem.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..endpoint import Asks, NoAnswer
 from ..record import Record
 
 TOP = 10
-DIMENSIONS = {  # name: (weight, what it means, what 0 and 10 are)
+DIMENSIONS = {  # name: (weight, meaning, meaning of 0 and 10)
     "insight": (
         0.30,
         "how many steps of reasoning that are not obvious lie between the statement and the right algorithm",
@@ -60,9 +60,9 @@ def rubric(
     temperature: float = 0.7,
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Record:
-    """Note the rubric's score in [0, 1], its spread over the tries and each dimension; and the difficulty.
+    """Set notes: the rubric's score in [0, 1], its spread over the tries, each dimension, and the difficulty.
 
-    Without an endpoint nothing happens. If no try gives an answer that can be used, the predictor's score stands.
+    Without an endpoint nothing happens. If no try gives a usable answer, the predictor's score stays.
     """
     if endpoint is None:
         return record
@@ -82,13 +82,13 @@ def rubric(
 
 
 def weighted(answer: Mapping[str, int], weights: Mapping[str, float] = WEIGHTS) -> float:
-    """The weighted mean of the dimensions, from 0 to 1."""
+    """Return the weighted mean of the dimensions, from 0 to 1."""
     total = sum(weights[name] for name in DIMENSIONS)
     return sum(weights[name] * answer[name] for name in DIMENSIONS) / (TOP * total)
 
 
 def question(problem: Problem, number: int) -> list[dict[str, str]]:
-    """The conversation of one try; its number turns the order of the dimensions."""
+    """Return the messages of one try; its number rotates the order of the dimensions."""
     names = list(DIMENSIONS)
     names = names[number % len(names) :] + names[: number % len(names)]
     lines = [f"- {name}: {DIMENSIONS[name][1]}. {DIMENSIONS[name][2]}." for name in names]
@@ -104,7 +104,7 @@ def question(problem: Problem, number: int) -> list[dict[str, str]]:
 
 
 def parse(text: str) -> dict[str, int] | None:
-    """Read an answer that is exactly what was asked for, with or without a fence; None for any other."""
+    """Read an answer in exactly the requested form, with or without a fence; None for any other."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         text = text[3:-3].removeprefix("json").strip()

@@ -1,6 +1,6 @@
-"""Select by difficulty: a floor drops what is too easy, a target distribution what there is too much of.
+"""Select problems by difficulty: a floor drops easy ones, a target distribution thins out frequent bands.
 
-Everything is in terms of hardness, 0 to 1: 1 - success where a model was measured (`calibrate`), else the score itself.
+Selection is by hardness, 0 to 1: 1 - success if a model was measured (`calibrate`), else the score itself.
 Two passes: the first (`plan`) sees each problem's id and hardness and keeps a hash of it; the second (`selected`)
 decides each problem alone. Which ones stay of a band is a draw by that hash of seed and id, so neither order nor the
 division into parts matters, and a smaller selection is, up to rounding, a part of a larger one.
@@ -40,18 +40,18 @@ BY_SUCCESS = Bands(edges=(0.2, 0.6))  # success above 0.8 is easy, of 0.4 and le
 
 @dataclass(frozen=True)
 class Selection:
-    """What stays: by a floor, and by a limit on a hash of the id for each band."""
+    """A plan of the selection: a floor, and for each band a limit on a hash of the id."""
 
     bands: Bands
-    floor: float  # what is less hard is dropped
+    floor: float  # easier problems are dropped
     limits: dict[str, int]  # by band: hashes below this stay
     seed: int
     before: dict[str, int]  # problems by band
-    floored: dict[str, int]  # of these, as hard as the floor
+    floored: dict[str, int]  # of these, not below the floor
     after: dict[str, int]  # of these, kept
 
     def refuse(self, ident: str, hardness: float) -> Dropped | None:
-        """The reason why this problem does not stay, or None."""
+        """Return the reason to drop this problem, or None if it stays."""
         if hardness < self.floor:
             return Dropped("too_easy", f"hardness {hardness:.2f} < {self.floor:g}")
         band = self.bands.of(hardness)
@@ -60,7 +60,7 @@ class Selection:
         return Dropped("over_target", f"{band}: {self.after[band]} of {self.floored[band]} stay")
 
     def table(self) -> str:
-        """Kept and dropped by band, before and after."""
+        """Return a table of problems by band, before and after."""
         lines = [f"{'band':10} {'before':>7} {'share':>6} {'too easy':>9} {'over':>7} {'after':>7} {'share':>6}"]
         totals = [max(1, sum(counts.values())) for counts in (self.before, self.after)]
         for band in self.bands.names:
@@ -81,9 +81,9 @@ def plan(
     size: int | None = None,
     seed: int = 0,
 ) -> Selection:
-    """Plan from (id, hardness) of all problems. `target`: shares by band; bands it leaves out divide the rest.
+    """Plan the selection from (id, hardness) of all problems. `target`: shares by band; other bands share the rest.
 
-    As many problems stay as the target allows, and at most `size`.
+    As many problems stay as the target allows, but at most `size`.
     """
     before = dict.fromkeys(bands.names, 0)
     hashes: dict[str, list[int]] = {band: [] for band in bands.names}
@@ -102,14 +102,14 @@ def plan(
 
 
 def select(pairs: Iterable[tuple[str, float]], **options: Any) -> list[bool]:
-    """Whether each stays, all at once; the options are those of `plan`."""
+    """Return whether each problem stays; the options are those of `plan`."""
     pairs = list(pairs)
     made = plan(pairs, **options)
     return [made.refuse(*pair) is None for pair in pairs]
 
 
 def known_hardness(record: Record) -> float | None:
-    """1 - success where a model was measured, else the score; None where there is neither."""
+    """Return 1 - success if a model was measured, else the score; None if there is neither."""
     for name in ("success", "difficulty"):
         value = record.notes.get(name)
         if isinstance(value, (int, float)) and isfinite(value):
@@ -118,7 +118,7 @@ def known_hardness(record: Record) -> float | None:
 
 
 def hardness(record: Record) -> float:
-    """`known_hardness`, or raise Dropped("unscored")."""
+    """Return `known_hardness`, or raise Dropped("unscored")."""
     known = known_hardness(record)
     if known is None:
         raise Dropped("unscored", "it has neither a difficulty nor a success rate; predict comes first")
@@ -126,12 +126,12 @@ def hardness(record: Record) -> float:
 
 
 def band_of(record: Record) -> str:
-    """Easy, medium or hard: for the model where one was measured, else by the score."""
+    """Return easy, medium or hard: for the model if one was measured, else by the score."""
     return (BY_SUCCESS if "success" in record.notes else BY_SCORE).of(hardness(record))
 
 
 def selected(record: Record, *, plan: Selection) -> Record:
-    """Return the record, or raise Dropped if it does not stay."""
+    """Return the record, or raise Dropped if it is not selected."""
     refused = plan.refuse(record.problem.id, hardness(record))
     if refused is None:
         return record
@@ -141,7 +141,7 @@ def selected(record: Record, *, plan: Selection) -> Record:
 
 
 def _shares(target: Mapping[str, float], counts: Mapping[str, int]) -> dict[str, float]:
-    """The target for every band that has problems, of sum 1; nothing where there is no target."""
+    """Return target shares, with sum 1, for every band with problems; {} if there is no target."""
     if not target:
         return {}
     named = sum(target.values())
@@ -161,7 +161,7 @@ def _shares(target: Mapping[str, float], counts: Mapping[str, int]) -> dict[str,
 
 
 def _numbers(counts: Mapping[str, int], shares: Mapping[str, float], size: int | None) -> dict[str, int]:
-    """How many of each band stay: as many as the shares allow, whole numbers by largest remainders."""
+    """Return how many of each band stay: as many as the shares allow, rounded by largest remainders."""
     there = sum(counts.values())
     if not shares:
         shares = {band: count / max(1, there) for band, count in counts.items()}
@@ -175,6 +175,6 @@ def _numbers(counts: Mapping[str, int], shares: Mapping[str, float], size: int |
 
 
 def lot(seed: int, ident: str) -> int:
-    """64 bits to draw by: a hash of seed and id alone, so neither order nor parts matter."""
+    """Return a 64-bit hash of seed and id to draw by, independent of order and parts."""
     digest = hashlib.blake2b(f"{seed} {ident}".encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")

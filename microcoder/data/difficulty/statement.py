@@ -1,9 +1,9 @@
-"""What a statement shows without being understood: length, style, words, and the bounds that it declares.
+"""Features of a statement's text: length, style, vocabulary, and the bounds of its constraints.
 
-`1 <= n <= 2 * 10^5` says more of the wanted algorithm than the story does. Read are `10^5`, `10^{5}`, `10**5`, `10⁵`,
-`2 * 10^5` (also with \\cdot or ×), `1e9`, `200,000`, `2^31 - 1`, after a comparison or in words (`does not exceed`,
-`in the range [1, 100]`); and `105` for 10^5 where a page lost its superscripts on the way (as in LeetCodeDataset), if
-no exponent is written near it.
+`1 <= n <= 2 * 10^5` says more about the needed algorithm than the story does. These forms are read: `10^5`, `10^{5}`,
+`10**5`, `10⁵`, `2 * 10^5` (also with \\cdot or ×), `1e9`, `200,000`, `2^31 - 1`, after a comparison or in words (`does
+not exceed`, `in the range [1, 100]`); and `105` for 10^5 if a page lost its superscripts (as in LeetCodeDataset) and no
+exponent is near it.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ GROUPS = {name: terms.split("|") for name, terms in VOCABULARY.items()}
 
 
 def statement_features(statement: str) -> dict[str, float]:
-    """Length, style and vocabulary of the prose. What varies over orders of magnitude is on a logarithmic scale."""
+    """Return length, style and vocabulary of the prose. Values over several orders of magnitude are logarithms."""
     prose, samples = _parts(statement)
     words = WORD.findall(prose)
     sentences = max(1, len(SENTENCE_END.findall(prose)))
     count, characters = max(1, len(words)), max(1, len(prose))
     lower = " ".join(prose.lower().split())
     known = set(WORD.findall(lower))
-    letters = Counter(prose)  # by character: much faster than one after the other
+    letters = Counter(prose)  # counts of characters: much faster than a loop
     return {
         "statement_missing": float(not words),
         "statement_words": math.log1p(len(words)),
@@ -92,10 +92,10 @@ def _parts(statement: str) -> tuple[str, str]:
 # --- bounds
 
 
-SIZES = {"n", "m", "q", "t", "k", "rows", "cols", "length", "size", "len"}  # what counts things; the rest are values
+SIZES = {"n", "m", "q", "t", "k", "rows", "cols", "length", "size", "len"}  # names of counts; other names are values
 DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 SUPERSCRIPT = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
-REWRITE = [  # into one spelling; every repetition is bounded, for statements can be hostile
+REWRITE = [  # into one spelling; every repetition is bounded, since statements can be hostile
     (re.compile(r"&lt;|\\lt(?![a-z])"), "<"),
     (re.compile(r"\\le(?:q|qslant)?(?![a-z])|≤|⩽|&le;|< {0,2}=|=<"), "<="),
     (re.compile(r"\\(?:cdot|times)(?![a-z])|[⋅·×∙]"), "*"),
@@ -113,33 +113,33 @@ UPPER = re.compile(
     re.IGNORECASE,
 )
 BOUNDED = re.compile(r"([a-z_][\w.\[\]|]*) *(?:do |does )?$", re.IGNORECASE)
-BEFORE = 60  # characters before a bound that are looked at for what it bounds
+BEFORE = 60  # characters before a bound that are searched for its name
 BELOW_ZERO = re.compile(r"(?:^|[\n(,;:] ?| )[-−]\d[^<\n]{0,12}<")  # a sign, not the minus of `n - 1 <= 5`
-LOST = re.compile(r"10([2-9]|1[0-8])")  # 10^2 ... 10^18 without their superscript; 100 and 1000 are themselves
+LOST = re.compile(r"10([2-9]|1[0-8])")  # 10^2 ... 10^18 without superscript; 100 and 1000 are plain numbers
 LOST_TWO = {"231": 31, "232": 32, "263": 63, "264": 64}
 
 
 class Bound(NamedTuple):
-    """An upper bound."""
+    """An upper bound in a statement."""
 
-    name: str  # what is bounded: "n", "nums.length", "nums[i]", or nothing
+    name: str  # the bounded name: "n", "nums.length", "nums[i]", or ""
     log10: float
-    size: bool  # it bounds how many, not how large
+    size: bool  # whether it bounds a count, not a value
 
 
 def bounds(statement: str) -> list[Bound]:
-    """Upper bounds in the order of the text: of the section of constraints, or of all the text where there is none."""
+    """Return the upper bounds in the order of the text: of the section of constraints, or of all text without one."""
     text = plain(statement)
     section = text.rfind("Constraints")
     return (_bounds(text[section:]) if section >= 0 else []) or _bounds(text)
 
 
 def below_zero(statement: str) -> bool:
-    """Whether a lower bound below zero occurs."""
+    """Whether there is a lower bound below zero."""
     return BELOW_ZERO.search(plain(statement)) is not None
 
 
-@lru_cache(maxsize=1)  # both ask for the same text
+@lru_cache(maxsize=1)  # both functions use the same text
 def plain(statement: str) -> str:
     """Write comparisons and numbers in one spelling."""
     text = SUPERSCRIPT.sub(lambda found: "^" + found[0].translate(DIGITS), statement.replace("\xa0", " "))
@@ -162,7 +162,7 @@ def _bounds(text: str) -> list[Bound]:
 
 
 def _log10(match: re.Match[str], lost: bool) -> float | None:
-    """The logarithm of a bound; None for 0, which bounds nothing that could be large."""
+    """Return the base-10 logarithm of a bound; None for 0."""
     digits, factor = match["plain"], math.log10(max(1, int(match["times"] or 1)))
     if digits is None:
         base, exponent = int(match["base"]), int(match["exponent"])

@@ -1,6 +1,6 @@
-"""Filter: which problems stay. By date and licence (here), text quality, relevance, duplicates, contamination.
+"""Filter problems by date and licence (here), text quality, relevance, duplicates and contamination.
 
-A date or licence that is not known is kept or dropped as a setting says.
+A setting decides whether problems with an unknown date or licence are kept or dropped.
 
 Reasons here: `outside_dates`, `licence`.
 """
@@ -18,7 +18,7 @@ _DATE = re.compile(r"\s*(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?(?!\d)")
 
 
 def dates(record: Record, *, after: str = "2023-01-01", before: str = "", unknown: Unknown = "keep") -> Record:
-    """Keep problems from `after` on and before `before`; an empty limit is none. "2023-05" is its first day."""
+    """Keep problems from `after` on and before `before`; "" means no limit. "2023-05" means its first day."""
     date = day(record.problem.date)
     if not date:
         if unknown == "drop":
@@ -46,7 +46,7 @@ def licences(record: Record, *, allow: Sequence[str] = (), unknown: Unknown = "k
 
 
 def day(text: object) -> str:
-    """A date as 2023-05-01, which sorts; nothing where the text is none."""
+    """Return a date as 2023-05-01, which can be compared; "" if the text is no date."""
     match = _DATE.match(text) if isinstance(text, str) else None
     if not match:
         return ""

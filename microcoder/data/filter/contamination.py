@@ -1,16 +1,16 @@
-"""Decontamination: does a problem overlap with one that models are to be evaluated on?
+"""Decontamination: find training problems that overlap with evaluation problems.
 
 `overlap` is the share of a statement's distinct 16-grams of words that occur in one evaluation problem, or the share of
 that problem's 16-grams that occur in the statement, whichever is more: the first finds a copy in a short candidate,
 the second a short evaluation problem inside a long candidate. 0.22 or more is contaminated, as in the paper.
 
-1. A statement of fewer than 16 words is one gram, all of it: it overlaps only with the very same words. "Write a
-   function to find the sum of squares" inside a longer sentence is another problem.
+1. A statement of fewer than 16 words is one gram: it overlaps only with exactly the same words. "Write a function to
+   find the sum of squares" inside a longer sentence is another problem.
 2. 16-grams that more than `common` evaluation problems share are boilerplate ("the input is given from standard input
-   in the following format...") and count for nothing, on either side.
-3. One shared gram is a turn of phrase: two distinct ones at least, unless the candidate or the problem has but one.
-4. What 16-grams cannot see (renamed variables, other words, a translation) the signatures of `duplicates` can.
-5. Evaluation problems are processed as the candidates were: the same 15 of a hundred tests are looked at on both sides.
+   in the following format...") and do not count, on either side.
+3. One shared gram may be a common phrase: at least two distinct ones are needed, unless one side has only one gram.
+4. The signatures of `duplicates` find what 16-grams cannot: renamed variables, other words, a translation.
+5. Evaluation problems are processed like the candidates, so the same 15 of a hundred tests are compared on both sides.
 
 Reasons: `contaminated`.
 """
@@ -34,7 +34,7 @@ LENGTH = 16
 
 class Overlap(NamedTuple):
     id: str
-    overlap: float  # of 16-grams, or the similarity of what they match by
+    overlap: float  # share of 16-grams, or the similarity of the matching part
     by: str  # "16-grams", "exact", "text", "tests" or "solution"
 
 
@@ -42,9 +42,9 @@ class EvaluationSet:
     """Evaluation problems to compare with: 12 bytes for each 16-gram, 1 KB for each problem. Can be pickled."""
 
     def __init__(self, grams: Array, owners: Array, sizes: Array, common: Array, index: Index) -> None:
-        self._grams, self._owners = grams, owners  # (n,) sorted, and whose each one is
-        self._sizes = sizes  # (problems,) how many 16-grams each has
-        self._common = common  # those that count for nothing
+        self._grams, self._owners = grams, owners  # (n,) sorted, and the problem of each
+        self._sizes = sizes  # (problems,) number of 16-grams of each
+        self._common = common  # 16-grams that do not count
         self._index = index
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class EvaluationSet:
         return cls(flat[order], owners[order], sizes, boilerplate, index)
 
     def match(self, record: Record, overlap: float = 0.22) -> Overlap | None:
-        """The evaluation problem that it overlaps with the most, if that is enough; else its twin among them."""
+        """Return the evaluation problem with the largest overlap, if it is enough; else its twin among them."""
         return self._overlapping(record.problem, overlap) or self._twin(record)
 
     def _overlapping(self, problem: Problem, least: float) -> Overlap | None:
@@ -111,7 +111,7 @@ def _looked_at(problem: Problem) -> tuple[str, bytes, Array]:
 
 
 def _processed(problem: Problem) -> Problem:
-    """The problem as `process` would leave it; unchanged where it would be dropped."""
+    """Return the problem after `process`; unchanged if it would be dropped."""
     try:
         return process(Record(problem).copy()).problem
     except Dropped:

@@ -1,25 +1,26 @@
-"""Duplicates inside and across sources: the first one seen stays, the others name it.
+"""Find duplicates within and across sources: the first one stays, the others are dropped and name it.
 
-`signature(record)` is worked out in worker processes; one Index takes the signatures in order. Candidates come from
-locality-sensitive hashing: each band of slots of a sketch is a key, and problems that share one are compared (`twins`).
+`signature(record)` is computed in worker processes; one Index takes the signatures in order. Candidates come from
+locality-sensitive hashing: each band of slots of a sketch is a key, and problems that share a key are compared
+(`twins`).
 
-Similarity alone does not make twins, since templates breed look-alikes. "Perimeter of a square" and "perimeter of a
-rhombus" share text, solution and tests; the easy and the hard version of a contest problem differ in one number;
-problems whose tests are `1 -> 1` are legion. So every rule asks for enough evidence, and three things speak against:
-tests that give the same input another output, a choice that similar texts make differently (`signature.choices`), and,
-where the text is all there is, literals that each has and the other has not.
+Similar problems are not always duplicates (twins). "Perimeter of a square" and "perimeter of a rhombus" share text,
+solution and tests; the easy and the hard version of a contest problem differ in one number; many problems have tests
+such as `1 -> 1`. So every rule needs enough evidence, and three facts speak against a duplicate: tests with the same
+input and another output, different choices of words in similar texts (`signature.choices`), and, if there is only the
+text, literals on both sides that the other does not have.
 
     exact      the statement is the same, letter for letter
-    text       as alike as `threshold`; or one contains the other and little more (an appended line)
-    tests      they agree, and say enough (compressed bytes), or the solutions are alike too. More is asked for between
-               short texts that are half alike, as a template breeds them, and less between long ones
-    solution   the same program, names aside: long enough to be no coincidence, or else with tests or text to match
+    text       a similarity of at least `threshold`; or one text contains the other and little more (an appended line)
+    tests      they agree and have enough content (compressed bytes), or the solutions are alike too. Short texts that
+               are half alike, as from a template, need more, long ones less
+    solution   the same program, names aside: long enough to be no coincidence, or else with matching tests or text
 
-The numbers were settled on the pairs, looked at one by one, of 3,601 problems of five public data sets.
+The numbers were chosen on pairs of 3,601 problems of five public data sets, which were checked by eye.
 
 The index is a chained hash table of plain arrays: `heads` has the latest row of each bucket of each key, `before` the
-one before it. The keys are not kept: a row that is in a bucket by chance is found out by comparing. That is 1 KB for
-each problem that there is room for, however long it is; the room doubles when it is used up.
+row before it. Keys are not stored: the comparison rejects a row that is in a bucket by chance. A problem takes 1 KB,
+whatever its length; the capacity doubles when it is used up.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ By = Literal["exact", "text", "tests", "solution"]
 
 
 class Likeness(NamedTuple):
-    """How alike two signatures are, part by part: estimated Jaccard similarities, from 0 to 1."""
+    """Similarity of two signatures, part by part: estimated Jaccard similarities, from 0 to 1."""
 
     text: float
     code: float
@@ -46,7 +47,7 @@ class Likeness(NamedTuple):
 
 
 def likeness(one: Array, many: Array) -> Array:
-    """(many, 4) likeness of one signature to each of many, in the order of Likeness."""
+    """Return the likeness (many, 4) of one signature to each of many, in the order of Likeness."""
     text = (one["text"] == many["text"]).mean(axis=1) * ((many["shingles"] > 0) & (one["shingles"] > 0))  # (many,)
     code = (one["code"] == many["code"]).mean(axis=1) * ((many["tokens"] > 0) & (one["tokens"] > 0))
     shared = (one["inputs"] == many["inputs"]) & ((many["cases"] > 0) & (one["cases"] > 0))[:, None]  # (many, slots)
@@ -55,13 +56,13 @@ def likeness(one: Array, many: Array) -> Array:
 
 
 def twins(a: Array, b: Array, like: Likeness, threshold: float = 0.8) -> tuple[By, float] | None:
-    """What shows that two signatures are of one problem, and how alike they are in it; None where nothing does."""
+    """Return the evidence that two signatures are of one problem, and its similarity; None without evidence."""
     shingles, tokens, evidence = (min(int(a[name]), int(b[name])) for name in ("shingles", "tokens", "evidence"))
     if a["exact"] == b["exact"] != 0 and (shingles >= 4 or like.cases >= 0.5):
         return "exact", 1.0
     if like.cases < 0.7 * like.inputs:  # the same input, another output
         return None
-    worded_alike = like.text >= 0.15 or shingles < 40  # long texts of other wording make other choices by chance
+    worded_alike = like.text >= 0.15 or shingles < 40  # long texts with other words differ in choices by chance
     if worded_alike and choose_differently(*(_number(row["choices"]) for row in (a, b))):
         return None
     if _same_text(a, b, like, threshold):
@@ -88,7 +89,7 @@ def _same_text(a: Array, b: Array, like: Likeness, threshold: float) -> bool:
 
 
 def _enough(text: float, shingles: int) -> int:
-    """The bytes of evidence that tests must have."""
+    """Return the number of bytes of evidence that tests must have."""
     if shingles >= 60:
         return 8 if text >= 0.2 else 24
     return 64 if 0.3 <= text <= 0.65 else 24
@@ -100,11 +101,11 @@ def _number(bits: Array) -> int:
 
 __all__ = ["Index", "Twin", "signature"]
 
-# (what is sketched, slots in a band, what tells that there is any)
+# (name of the sketch, slots in a band, field that is 0 if there is nothing)
 _BANDS = (("text", 5, "shingles"), ("code", 5, "tokens"), ("inputs", 3, "cases"))
 _KEYS = 2 + sum(SIGNATURE[name].shape[0] // band for name, band, _ in _BANDS)
 _FACTORS = np.random.default_rng(1).integers(2**62, 2**63, 5, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-_DEEP = 32  # a bucket with more rows than this tells nothing apart; the latest are looked at
+_DEEP = 32  # most rows of a bucket that are compared, the latest first
 
 
 class Twin(NamedTuple):
@@ -114,7 +115,7 @@ class Twin(NamedTuple):
 
 
 class Index:
-    """The signatures of the problems seen so far, to find twins among."""
+    """An index of the signatures seen so far, to find duplicates."""
 
     def __init__(self, threshold: float = 0.8) -> None:
         self.threshold = threshold  # similarity of texts
@@ -133,7 +134,7 @@ class Index:
         self._link(row, row + 1)
 
     def match(self, signature: bytes) -> Twin | None:
-        """The most similar twin among those seen, the earliest of equals."""
+        """Return the most similar twin among those seen, the earliest of equals."""
         one = np.frombuffer(signature, SIGNATURE)[0]
         rows = self._candidates(one)
         many = self._rows[rows]
@@ -150,7 +151,7 @@ class Index:
         return best
 
     def save(self, path: str | Path) -> None:
-        """Write the index; the file appears under its name only when it is complete."""
+        """Write the index atomically."""
         path = Path(path)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         with open(part, "wb") as file:
@@ -169,7 +170,7 @@ class Index:
         return index
 
     def _candidates(self, one: Array) -> Array:
-        """The rows that share a key with it, in order."""
+        """Return the rows that share a key with a signature, in order."""
         places = self._places(one.reshape(1))[0]
         columns = np.flatnonzero(places < len(self._heads) - 1)
         rows = self._heads[places[columns]]
@@ -183,7 +184,7 @@ class Index:
         return np.unique(np.concatenate(found))
 
     def _places(self, rows: Array) -> Array:
-        """(rows, keys) where each key's bucket is in `heads`; the last place is for keys that stand for nothing."""
+        """Return the bucket (rows, keys) of each key in `heads`; the last one is for empty keys."""
         keys, there = _keys(rows)
         buckets = len(self._heads) // _KEYS
         places = (keys & np.uint64(buckets - 1)).astype(np.int64) + np.arange(_KEYS) * buckets
@@ -195,7 +196,7 @@ class Index:
             self._heads[places] = row
 
     def _grow(self, rows: Array) -> None:
-        """Make room for twice as many rows as these, and link them anew."""
+        """Make room for twice as many rows as these, and link them again."""
         room = 1 << max(10, len(rows).bit_length())
         self._rows, self._before = np.zeros(room, SIGNATURE), np.full((room, _KEYS), -1, np.int32)
         self._rows[: len(rows)] = rows
@@ -205,7 +206,7 @@ class Index:
 
 
 def _keys(rows: Array) -> tuple[Array, Array]:
-    """(rows, keys) numbers of which similar problems share one or more, and which of them stand for anything."""
+    """Return keys (rows, keys), of which similar problems share one or more, and which of them are not empty."""
     keys = [rows["exact"][:, None], rows["program"][:, None]]
     there = [key != 0 for key in keys]
     for name, band, size in _BANDS:

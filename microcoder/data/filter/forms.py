@@ -1,8 +1,8 @@
-"""The normal forms that comparisons are made on: of a statement, of a program, of tests.
+"""Normal forms of statements, programs and tests, for comparisons.
 
-`words` is what the eye reads: lower case, numbers kept, markup and LaTeX commands gone. `blind` is the same with every
-variable and proper name as "#", so that "Alice has n coins" and "Bob has k coins" are one text. `code` does that to a
-program, and `cases` to tests of whatever kind. All of them take time linear in the text, however hostile it is.
+`words` are the visible words in lower case, with numbers and without markup and LaTeX commands. `blind` is the same
+with every variable and proper name as "#", so that "Alice has n coins" and "Bob has k coins" are one text. `code` does
+that to a program, and `cases` to tests of any kind. All of them take time linear in the text, even for hostile texts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # written without spaces: each
 _WORD = re.compile(rf"[{_CJK}]|[^\W\d_{_CJK}]+|\d+")
 _LATEX = re.compile(r"\\[A-Za-z]+")
 _NAME = re.compile(r"\w+")
-_CAPITAL = re.compile(r"(?<=[\w,'\"(] )[A-Z][a-z]+\b")  # inside a sentence: what never stands in lower case is a name
-# A string that is never closed ends with its line or its file: to look for the end again and again would be quadratic.
+_CAPITAL = re.compile(r"(?<=[\w,'\"(] )[A-Z][a-z]+\b")  # in a sentence: a name, if it never occurs in lower case
+# A string that is never closed ends with its line or its file: repeated searches for its end would be quadratic.
 _STRING = r'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|"(?:[^"\\\n]|\\.)*"?|\'(?:[^\'\\\n]|\\.)*\'?'
 _REST = rf"(?P<string>{_STRING})|\d[\w.]*|(?P<name>[^\W\d]\w*)|[^\w\s]"
 _PYTHON = re.compile(rf"(?P<comment>#[^\n]*)|{_REST}")
@@ -34,7 +34,7 @@ _CONSTANTS = {"True": "true", "False": "false", "None": "none", "true": "true", 
 
 
 def statement(record: Record) -> str:
-    """The statement; drop a problem whose statement is no text."""
+    """Return the statement; drop a problem whose statement is no text."""
     text = record.problem.statement
     if not isinstance(text, str):
         raise Dropped("malformed", f"the statement is of type {type(text).__name__}, not text")
@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
 
 def blind(text: str) -> list[str]:
-    """Words with every identifier (x, a_i, maxSum, x2) and every proper name as "#", a run of them as one."""
+    """Return words with every identifier (x, a_i, maxSum, x2) and proper name as "#", consecutive ones as one."""
     text = _plain(text)
     tokens = _NAME.findall(text)
     distinct = set(tokens)
@@ -61,12 +61,12 @@ def blind(text: str) -> list[str]:
 
 
 def identifiers(text: str) -> set[str]:
-    """The names of variables and functions in a text, those of one letter aside."""
+    """Return the names of variables and functions in a text, without those of one letter."""
     return {token for token in set(_NAME.findall(text)) if len(token) > 1 and _identifier(token)}
 
 
 def _plain(text: str) -> str:
-    if not text.isascii():  # in pieces: Python sorts a run of combining marks in quadratic time
+    if not text.isascii():  # in pieces: Python takes quadratic time to sort many combining marks
         text = "".join(unicodedata.normalize("NFKC", text[n : n + 1000]) for n in range(0, len(text), 1000))
     return _LATEX.sub(" ", text)
 
@@ -78,9 +78,9 @@ def _identifier(token: str) -> bool:
 
 
 def code(text: str, language: str = "python") -> list[str]:
-    """The tokens of a program without comments and docstrings, with every name of the programmer's own as "v"."""
+    """Return the tokens of a program without comments and docstrings, with every user-defined name as "v"."""
     bound = {name for match in _BOUND.findall(text) for part in match for name in _NAME.findall(part)}
-    kept = _KNOWN - (bound - {"self"})  # after `max = 0`, or `def f(list)`, these are the programmer's own
+    kept = _KNOWN - (bound - {"self"})  # after `max = 0`, or `def f(list)`, these are user-defined
     out: list[str] = []
     for match in (_PYTHON if language in ("", "py") or "python" in language.lower() else _CURLY).finditer(text):
         token = match[0]
@@ -90,13 +90,13 @@ def code(text: str, language: str = "python") -> list[str]:
         elif match.lastgroup == "name":
             method = out[-1:] == ["."] and out[-2:-1] != ["self"]
             out.append(token if method or token in kept else "v")
-        elif match.lastgroup != "comment" and token not in "(),;":  # which come and go with the formatting
+        elif match.lastgroup != "comment" and token not in "(),;":  # these depend on the formatting
             out.append(token)
     return out
 
 
 def cases(problem: Problem) -> Iterator[tuple[str, str]]:
-    """(input, output) of each test as bare values, without names and brackets: other kinds, the same form."""
+    """Yield (input, output) of each test as bare values without names and brackets, in one form for all kinds."""
     parts: Callable[[str], Iterable[str]] = str.split if problem.kind == "stdin" else _values
     for test in problem.tests:
         yield " ".join(parts(test.input)), " ".join(parts(test.output))
@@ -105,7 +105,7 @@ def cases(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _values(text: str) -> Iterator[str]:
-    """The literals of a Python or JSON text, and where it breaks into assertions and their sides."""
+    """Yield the literals of a Python or JSON text, and marks between assertions and their sides."""
     for match in _VALUE.finditer(text):
         token = match[0]
         if match.lastgroup == "string":
@@ -120,7 +120,7 @@ def _values(text: str) -> Iterator[str]:
 
 
 def _asserted(program: str) -> Iterator[tuple[str, str]]:
-    """What each assertion gives and what it expects: the values before and after its last `==`."""
+    """Yield (input, expected value) of each assertion: the values before and after its last `==`."""
     equals = _BREAKS["=="]
     parts: list[list[str]] = []
     for token in _values(program):

@@ -1,9 +1,9 @@
-"""The quality of a statement's text: as good as the worst of its signals.
+"""Filter by text quality: the quality of a statement is the worst of its signals.
 
-Each signal is a number with two limits: from the first on it counts as fine (1), at the second the text is useless (0),
-between them in proportion. notes["quality"] is the least of them, and a record is dropped when it is not above `least`.
-The signals look at prose, the lines with words in them: samples, grids and formulas have no style. What is measured on
-words of English is measured on English only.
+Each signal is a number with two limits: it is fine (1) from the first limit on, useless (0) at the second, and in
+proportion between them. notes["quality"] is the least of all, and a record is dropped unless it is above `least`. The
+signals measure prose, the lines with words: samples, grids and formulas have no style. Signals about English words are
+measured on English texts only.
 
 Reasons: `low_quality` (the signal, its value, its limit), `malformed` (the statement is no text).
 """
@@ -21,15 +21,15 @@ from .forms import statement, words
 LIMITS = {
     "few words": (8, 2),
     "many words": (4000, 20000),
-    "letters": (0.6, 0.3),  # among the characters of prose
-    "function words": (0.15, 0.05),  # the, of, is: no English sentence does without
+    "letters": (0.6, 0.3),  # share of letters among the characters of prose
+    "function words": (0.15, 0.05),  # the, of, is: every English text has them
     "words with vowels": (0.7, 0.4),
     "short words": (3.0, 2.2),  # mean length
     "long words": (8.0, 12.0),
     "long sentences": (60.0, 200.0),  # mean words
     "repeated lines": (0.4, 0.7),
     "repeated phrases": (0.45, 0.7),  # of five words
-    "one phrase again and again": (15, 30),  # how often; what follows steps one by one comes to 13
+    "one phrase again and again": (15, 30),  # repetitions; a description of single steps has up to 13
     "odd characters": (0.05, 0.2),  # neither letter, digit, punctuation nor mathematics
     "mojibake": (0.0, 0.05),  # per word
     "unbalanced brackets": (0.15, 0.5),  # per word; a code fence that is never closed counts as ten
@@ -66,7 +66,7 @@ def quality(record: Record, *, least: float = 0.0) -> Record:
 
 
 def signals(text: str, english: bool = True) -> dict[str, float]:
-    """Measure a text: signals by name."""
+    """Measure a text; return the signals by name."""
     lines = [(line.strip(), words(line)) for line in _TAG.sub(" ", text).splitlines()]
     prose = [(line, found) for line, found in lines if sum(map(_wordlike, found)) >= 3]
     found = [word for _, line in prose for word in line]
@@ -105,12 +105,12 @@ def _wordlike(word: str) -> bool:
 
 
 def _most_frequent(phrases: list[tuple[str, ...]]) -> int:
-    """The count of the most frequent phrase of words; phrases of numbers do not count."""
+    """Return the count of the most frequent phrase of words; phrases of numbers do not count."""
     return max((count for phrase, count in Counter(phrases).items() if sum(map(_wordlike, phrase)) >= 4), default=0)
 
 
 def _mathematics(character: str) -> bool:
-    """Whether it is a dash, quote, arrow, operator, box drawing or space of no width (LeetCode has many of these)."""
+    """Whether a character is a dash, quote, arrow, operator, box drawing or zero-width space (frequent in LeetCode)."""
     return "\u2010" <= character <= "\u2bff" or character in "\u200b\u200c\u200d\ufeff\u00d7\u00b7\u00b0\u00b1\u2800"
 
 

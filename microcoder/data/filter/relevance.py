@@ -1,11 +1,11 @@
-"""Is it a programming problem whose answer a judge can tell right from wrong?
+"""Filter by relevance: keep programming problems whose answers a judge can check.
 
-Precision first: a pattern asks for the request itself ("write an SQL query"), not for its subject (a problem about
-parsing HTML is a problem), and the ones for questions in words hold only where no program is asked for.
+The patterns are strict: they match a request ("write an SQL query"), not a subject (parsing HTML is a valid problem).
+Patterns for questions in words apply only if no program is requested.
 
-A problem with more than one right answer ("print any of them") is kept, with the tag `many_answers`: its tests accept
-only one of them, so that training can refuse it. A checker takes the tag away, and so does an unordered comparison
-where order is all that is free.
+A problem with more than one right answer ("print any of them") is kept with the tag `many_answers`: its tests accept
+only one of them, so training can refuse it. The tag is removed if the problem has a checker, or an unordered comparison
+and only the order is free.
 
 Reasons: `irrelevant` (what it is, and the words that say so), `malformed` (the statement is no text).
 """
@@ -27,7 +27,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 class Asked:
-    """A request as a pattern, with words (w|w|w) of which every match holds one: a search for words is far faster."""
+    """A pattern of a request, with words (w|w|w) of which every match contains one: a search for words is faster."""
 
     def __init__(self, words: str, pattern: str) -> None:
         self.words, self.pattern = words.split("|"), _pattern(pattern)
@@ -36,7 +36,7 @@ class Asked:
         return self.pattern.search(text) if any(word in lower for word in self.words) else None
 
 
-NEVER = {  # whatever else the statement says
+NEVER = {  # irrelevant in every statement
     "SQL": Asked(
         "sql|table:",
         rf"{_MAKE}{_NEAR}\b(?:my|postgre)?sql (?:query|queries|statement|solution)|\bsql schema\b"
@@ -74,7 +74,7 @@ NEVER = {  # whatever else the statement says
         r"(?:following|above|below) (?:python |c |c\+\+ |java )?(?:code|program|snippet|function)\b[^.\n]{0,80}\?",
     ),
 }
-NOT_STDIN = {  # a contest's statement may tell of these; a function's may not
+NOT_STDIN = {  # irrelevant unless the problem uses stdin: a contest's story may mention these
     "use of files": Asked(
         "file|director",
         r"\b(?:read|load|open|parse|write|save)s?\b[^.\n]{0,30}?\b(?:from|to|into|in|an?|the) (?:an? |the )?(?:\w+ )?"
@@ -92,7 +92,7 @@ NOT_STDIN = {  # a contest's statement may tell of these; a function's may not
         r"\b(?:return|print|output|get|display)s? (?:the )?current (?:system )?(?:date|time|timestamp)\b",
     ),
 }
-WORDS = {  # a question to be answered in words, unless a program is asked for as well
+WORDS = {  # a question to answer in words, unless a program is requested too
     "a proof": _pattern(rf"{_START}(?:prove|disprove|show|give a proof) (?:that|or disprove|the|of)\b"),
     "an explanation": _pattern(
         rf"{_START}(?:explain|discuss|describe|compare|define|summari[sz]e|outline)"
@@ -149,7 +149,7 @@ def relevance(record: Record) -> Record:
 
 
 def _mark_many_answers(record: Record, text: str, lower: str) -> Record:
-    """Set the tag `many_answers`, or take it away."""
+    """Set or remove the tag `many_answers`."""
     problem = record.problem
     checked, unordered = (bool(getattr(problem.compare, name, None)) for name in ("checker", "unordered"))
     free = any_answer(text, lower) or (not unordered and any_order(text, lower))
@@ -159,7 +159,7 @@ def _mark_many_answers(record: Record, text: str, lower: str) -> Record:
 
 
 def any_answer(text: str, lower: str) -> str:
-    """The words by which a statement says that any of several answers is right; "" without them."""
+    """Return the words of a statement that allow any of several answers; "" if there are none."""
     places = _ANY.finditer(text) if "any" in lower or "one of" in lower else ()
     return next(
         (found[0] for found in places if not _DENIED.search(text[max(0, found.start() - 8) : found.start()])), ""
@@ -167,7 +167,7 @@ def any_answer(text: str, lower: str) -> str:
 
 
 def any_order(text: str, lower: str) -> str:
-    """The words by which a statement leaves the order of the answer free; "" without them."""
+    """Return the words of a statement that leave the order of the answer free; "" if there are none."""
     found = _ORDER.search(text) if " order" in lower else None
     return found[0] if found else ""
 

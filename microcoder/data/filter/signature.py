@@ -1,12 +1,12 @@
-"""A problem as 600 bytes that tell it from others: of its text, of its reference solution and of its tests.
+"""Signatures: 600 bytes for each problem, from its text, reference solution and tests, to find duplicates.
 
-Three sketches, because a duplicate seldom keeps only one of the three: a text is reworded or translated, a program
-is rewritten, tests are drawn anew. Beside them stands what sketches cannot say: how much there was of each, and the
-words and literals in which a text that is otherwise the same would differ (`duplicates.twins`).
+A signature has three sketches, because a duplicate may change one or two of the three: a text is reworded or
+translated, a program is rewritten, tests are drawn again. It also has what sketches cannot show: the amount of each,
+and the words and literals in which similar texts of different problems differ (`duplicates.twins`).
 
-A sketch is a MinHash: two of them agree in a slot with the probability that is the Jaccard similarity of the two sets.
-16 bits of each minimum are kept (chance makes strangers agree in one slot of 65,536), so 120 slots take 240 bytes. The
-hashes are the same in every process and on every machine, unlike Python's own.
+A sketch is a MinHash: two sketches agree in a slot with a probability equal to the Jaccard similarity of the two sets.
+16 bits of each minimum are kept (unrelated sets agree by chance in one slot of 65,536), so 120 slots take 240 bytes.
+The hashes are the same in every process and on every machine, unlike Python's own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from . import forms
 
 Array = npt.NDArray[Any]
 
-_ROUND = 2048  # items hashed at a time: a huge text needs no more memory than a large one
+_ROUND = 2048  # items hashed at a time, which limits the memory for a huge text
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _RANDOM = np.random.default_rng(0)
 _FACTORS = _RANDOM.integers(0, 2**63, 128, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -40,7 +40,7 @@ def number(text: str) -> int:
 
 
 def grams(tokens: Sequence[str], n: int) -> Array:
-    """The distinct n-grams as 64-bit numbers, sorted; of fewer than n tokens the whole is the only gram."""
+    """Return the distinct n-grams as 64-bit numbers, sorted; fewer than n tokens are one gram."""
     if not tokens:
         return np.empty(0, np.uint64)
     known = {token: zlib.crc32(token.encode("utf-8", "surrogatepass")) for token in set(tokens)}
@@ -53,12 +53,12 @@ def grams(tokens: Sequence[str], n: int) -> Array:
 
 
 def sketch(items: Array, slots: int) -> Array:
-    """(slots,) numbers of 16 bits; all zero for an empty set."""
+    """Return the MinHash sketch (slots,) of 16-bit numbers; all zero for an empty set."""
     return leaders(items, slots)[0]
 
 
 def leaders(items: Array, slots: int) -> tuple[Array, Array]:
-    """The sketch, and for each of its slots which item was the least there."""
+    """Return the sketch, and for each of its slots the item with the least hash."""
     best = np.full(slots, np.iinfo(np.uint64).max, np.uint64)
     where = np.zeros(slots, np.int64)
     for start in range(0, len(items), _ROUND):
@@ -71,8 +71,8 @@ def leaders(items: Array, slots: int) -> tuple[Array, Array]:
     return ((best >> np.uint64(7)) * (len(items) > 0)).astype(np.uint16), where
 
 
-# --- words of which one template makes many problems: the minimum or the maximum, a square or a rhombus, easy or hard.
-# Two texts that otherwise say the same, and of which each names another word of one line, are two problems.
+# --- words that differ between problems of one template: minimum or maximum, square or rhombus, easy or hard.
+# Two similar texts with different words of one line are two problems.
 
 CHOICES = """
     minimum maximum
@@ -132,41 +132,41 @@ BYTES = 32
 
 
 def choices(words: Collection[str], text: str) -> int:
-    """The words of the table that a text uses, as bits; `text`, in lower case, tells which version it is."""
+    """Return the words of the table that a text uses, as bits; `text`, in lower case, is searched for the version."""
     versions = {version.replace(" ", "_") for version in _VERSION.findall(text)}
     return sum(1 << _BIT[word] for word in _BIT.keys() & {*words, *versions})
 
 
 def choose_differently(a: int, b: int) -> bool:
-    """Whether two texts name different words of one line of the table."""
+    """Whether two texts use different words of one line of the table."""
     return any(a & ~b & mask and b & ~a & mask for mask in _MASKS)
 
 
 # --- signatures
 
 SHINGLE = 5  # words, or tokens of a program
-SHORT = 20  # shingles: a text with fewer hardly says more than a name
+SHORT = 20  # shingles: a text with fewer says hardly more than a name
 SIGNATURE = np.dtype([
-    ("exact", "<u8"),  # the statement, case, spaces and "^" aside; 0: there is none
-    ("program", "<u8"),  # the solution, names aside; 0: there is none
-    ("shingles", "<u2"),  # how many different ones the text has
-    ("tokens", "<u2"),  # the same of the program
-    ("cases", "<u2"),  # how many tests
-    ("evidence", "<u2"),  # what they say, in compressed bytes
+    ("exact", "<u8"),  # hash of the statement without case, spaces and "^"; 0: there is none
+    ("program", "<u8"),  # hash of the solution without names; 0: there is none
+    ("shingles", "<u2"),  # number of different shingles of the text
+    ("tokens", "<u2"),  # the same for the program
+    ("cases", "<u2"),  # number of tests
+    ("evidence", "<u2"),  # their compressed size in bytes
     ("text", "<u2", (120,)),
     ("code", "<u2", (60,)),
     ("inputs", "<u2", (48,)),
-    ("outputs", "u1", (48,)),  # of the input that leads in each slot
-    ("versions", "?"),  # the text says that there are several of it
+    ("outputs", "u1", (48,)),  # output of the input with the least hash in each slot
+    ("versions", "?"),  # whether the text says that it has several versions
     ("choices", "u1", (BYTES,)),  # see `choices`
     ("literals", "u1", (32,)),  # numbers and quoted strings of the text, each as one bit
 ])  # fmt: skip
 _QUOTED = re.compile(r"""(?<!\w)["']([^\s"'\w]{1,12}|\w{1,12})["']""")
-_MOST = 4096  # characters of a test that are weighed: more says no more
+_MOST = 4096  # most characters of a test that count as evidence
 
 
 def signature(record: Record) -> bytes:
-    """The signature of a problem. What is not there or cannot be read counts as nothing, and resembles nothing."""
+    """Return the signature of a problem. Missing or unreadable parts are empty, and similar to nothing."""
     row = np.zeros((), SIGNATURE)
     _of_text(row, record.problem.statement)
     right = (solution for solution in usable(record.problem) if expected(solution) == ACCEPTED)
@@ -220,7 +220,7 @@ def _of_tests(row: Array, problem: Problem) -> None:
 
 
 def _bits(values: Iterable[str], size: int) -> Array:
-    """(size,) bytes with one bit set for each value."""
+    """Return bytes (size,) with one bit set for each value."""
     bits = np.zeros(8 * size, np.uint8)
     bits[[number(value) % (8 * size) for value in values]] = 1
     return np.packbits(bits)

@@ -1,16 +1,16 @@
-"""Verify: judge solutions and mutants of each problem, to know that its tests are right and strong.
+"""Verify: judge solutions and mutants of each problem, to check that its tests are right and strong.
 
     with Judge() as judge:
         for result in verify(records, judge):
             ...  # a Record that stays, or (record, Dropped)
 
-    agreement     expected outputs by vote, where a problem has none
+    agreement     expected outputs by vote, if a problem has none
     references    right solutions accepted every time, wrong ones rejected, time limits plausible
     strength      mutants of the reference rejected
-    readable      a language model can read the statement, where an endpoint is given
+    readable      a language model can read the statement, if an endpoint is given
 
-Each record has a thread of its own, many at a time, so that the judge's workers never wait; results come in the order
-of the records.
+Each record has its own thread, many at a time, so that the judge's workers never wait. Results come in the order of the
+records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Answer with one JSON object and nothing else:
 def verify(
     records: Iterable[Record], judge: Judging, *, options: Options = DEFAULTS, endpoint: Asks | None = None
 ) -> Iterator[Result]:
-    """Yield each record in order: kept, or with the reason why not. A fault in this code is a drop called `failed`."""
+    """Yield each record in order: kept, or with the reason of its drop. An error in our code is a drop `failed`."""
     window = options.window or 4 * judge.workers
     recorders = Recorders(judge.sandbox)
     pool = ThreadPoolExecutor(window, thread_name_prefix="verify")
@@ -57,7 +57,7 @@ def verify(
     try:
         for record in records:
             waiting.append(pool.submit(_verified, record, judge, recorders, options, endpoint))
-            if len(waiting) >= 2 * window:  # those that are done wait here for a slow one before them
+            if len(waiting) >= 2 * window:  # finished records wait here for a slow one before them
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -78,14 +78,14 @@ def _verified(record: Record, judge: Judging, recorders: Recorders, options: Opt
         return record
     except Dropped as loss:
         return record, loss
-    except (JudgeError, DataError, CancelledError):  # no record's doing: nothing can go on
+    except (JudgeError, DataError, CancelledError):  # not the fault of a record: the run ends
         raise
     except Exception as error:
         return record, Dropped("failed", f"{type(error).__name__}: {error}")
 
 
 def readable(record: Record, *, endpoint: Asks) -> Record:
-    """Ask about the statement, or raise Dropped. Note: reading ("ok", or "no answer")."""
+    """Ask a language model whether the statement is readable; else raise Dropped. Note: reading ("ok", "no answer")."""
     problem = record.problem
     line = "=" * 20
     starter = f"\n\nThe answer begins with:\n{problem.starter_code}" if problem.starter_code else ""
@@ -102,7 +102,7 @@ def readable(record: Record, *, endpoint: Asks) -> Record:
 
 
 def _answer(text: str) -> dict[str, Any] | None:
-    """The JSON object in an answer, whatever stands around it; None unless it says both readable and complete."""
+    """Return the JSON object in an answer, with any text around it; None unless it has both readable and complete."""
     try:
         found = json.loads(text[text.index("{") : text.rindex("}") + 1])
     except (ValueError, RecursionError):

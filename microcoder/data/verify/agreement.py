@@ -1,12 +1,12 @@
-"""Expected outputs for problems that have none: what several solutions agree on.
+"""Fill in missing expected outputs by a vote of several solutions.
 
     solutions_disagree    on some test fewer than two thirds of the solutions, or fewer than two, give the same answer
-    no_expected_output    there are no two independent solutions to ask
+    no_expected_output    there are fewer than two independent solutions
 
-The judge says whether an output is right, never what it was. So the programs run in its sandbox through its own
-examiner, with checks that take an output down instead of comparing it; limits and isolation are the judge's. A program
-that fails on any test has no vote, but counts among those that did not agree. Answers are the same where the judge's
-comparison finds them so. Problems with a checker of their own need no expected outputs.
+A verdict says whether an output is right, but does not contain it. So the programs run in the judge's sandbox through
+its examiner, with checks that record an output instead of comparing it; limits and isolation are the judge's. A program
+that fails on any test has no vote, but counts among those that did not agree. The judge's comparison decides whether
+two answers are the same. Problems with their own checker need no expected outputs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .programs import DEFAULTS, Options, check_sound, independent, judged, progr
 
 
 def lacks_outputs(problem: Problem) -> bool:
-    """Whether no test says what it expects."""
+    """Whether no test has an expected output."""
     return problem.kind != "assert" and not problem.compare.checker and not any(t.output.strip() for t in problem.tests)
 
 
@@ -57,14 +57,14 @@ def agreement(record: Record, *, recorder: AnswerRecorder, options: Options = DE
 
 
 class AnswerRecorder(Examiner):
-    """The judge's examiner, which records what programs answer instead of comparing it."""
+    """The judge's examiner, changed to record the answers of programs instead of comparing them."""
 
     def __init__(self, layer: str) -> None:
         super().__init__(Settings(layer=layer))
         self.taken: list[bytes] = []
 
     def answers(self, problem: Problem, code: str) -> list[Any] | None:
-        """The program's answer to each test: texts, or values for a function. None if it fails on any test."""
+        """Return the program's answer to each test: texts, or values for a function. None if it fails on any test."""
         self.taken = []
         verdict = self.examine(judged(problem, problem.time_limit_s), Solution(problem.id, code=code))
         self.forget()
@@ -76,7 +76,7 @@ class AnswerRecorder(Examiner):
             answers = [values.answer(output) for output in self.taken]
         except values.TooMuch:
             return None
-        found = [a["m"] if a["r"] is None and "m" in a else a["r"] for a in answers]  # it may change its argument
+        found = [a["m"] if a["r"] is None and "m" in a else a["r"] for a in answers]  # it may be a changed argument
         found = [natural(value) for value in found]
         return None if any(isinstance(value, values.Opaque) for value in found) else found
 
@@ -112,7 +112,7 @@ class Recorders:
 
 
 def _elected(problem: Problem, test: Test, votes: Sequence[Any]) -> tuple[Any, int]:
-    """The commonest answer and how many gave it."""
+    """Return the most frequent answer and its number of votes."""
     counts = [sum(_same(problem, test, other, vote) for other in votes) for vote in votes]
     best = max(range(len(votes)), key=counts.__getitem__, default=None)
     return (None, 0) if best is None else (votes[best], counts[best])
@@ -127,7 +127,7 @@ def _same(problem: Problem, test: Test, got: Any, expected: Any) -> bool:
 
 
 def _written(problem: Problem, answer: Any) -> str:
-    """Write an answer as the output of a test: text, JSON, or a Python literal where JSON has no such value."""
+    """Write an answer as the output of a test: text, JSON, or a Python literal if JSON has no such value."""
     if problem.kind == "stdin":
         return str(answer)
     try:

@@ -1,4 +1,4 @@
-"""Small mistakes planted in a right program, one at a time: what a test set ought to notice.
+"""Mutants: a right program with one small mistake each, which good tests should notice.
 
     operator   + - * // % & | << >>, < <=, == !=, in, and / or
     bound      range(n) -> range(n - 1), range(1, n); x[i:j] -> x[i + 1:j], x[i:j - 1]
@@ -7,14 +7,14 @@
     return     another constant, a list without its first or last element (where the program prints: what it prints)
     deletion   a statement gone
 
-A mutant that no input can tell from the original says nothing about the tests, and neither does one that fails on every
-input. Which ones these are cannot be known in general; left out are those that a look at the code gives away:
+A mutant that is equivalent to the original says nothing about the tests, and neither does one that fails on every
+input. Such mutants cannot be found in general; those that the code itself shows are left out:
 
 1. Code that the tests never enter: functions that nothing mentions, a demonstration at the end of the module, default
    arguments, decorators, annotations, `assert` and `raise`.
-2. `<` for `<=` in `if a > best: best = a` and its like, where equal values end in the same state.
-3. Numbers that are no arithmetic: over 1,000, or powers such as 10 ** 9 (infinities, moduli); a list made longer than
-   it need be; limits of the interpreter.
+2. `<` for `<=` in `if a > best: best = a` and similar code, where equal values give the same state.
+3. Numbers that are not calculated with: over 1,000, or powers such as 10 ** 9 (infinities, moduli); a list longer than
+   necessary; limits of the interpreter.
 4. `+` between strings or lists, and the deletion of a name's only assignment: every input fails without them.
 5. `break`, which mostly saves time; `while` made endless.
 """
@@ -31,16 +31,16 @@ from typing import Any
 KINDS = ("operator", "bound", "constant", "condition", "return", "deletion")
 MOST_CODE = 50_000  # characters; a longer program is mostly a table
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_KEPT = (  # never deleted: without them every input fails, or none does, or a changed condition does the same
+_KEPT = (  # never deleted: then every input would fail, or none, or a changed condition does the same
     *DEFINITIONS, ast.Global, ast.Nonlocal, ast.Pass, ast.Return, ast.Break, ast.If, ast.While, ast.Try, ast.With,
 )  # fmt: skip
 _UNTOUCHED = (ast.Import, ast.ImportFrom, ast.Assert, ast.Raise)
 _INTERPRETER = {"setrecursionlimit", "stack_size", "set_int_max_str_digits"}
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-Place = tuple[ast.AST, str, int | None]  # the node that holds it, the field, the element of a list
+Place = tuple[ast.AST, str, int | None]  # (parent node, field, index in a list)
 
 
-LARGEST = 1000  # a constant beyond it is seldom a number to calculate with
+LARGEST = 1000  # programs seldom calculate with larger constants
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
     ast.Mod: ast.FloorDiv, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
@@ -65,10 +65,10 @@ class Mutant:
 
 
 def mutants(code: str, *, entry_point: str = "", prints: bool = False, most: int = 24) -> list[Mutant]:
-    """Return at most `most` mutants, the same every time, spread over kinds and lines; [] for what is no Python.
+    """Return at most `most` mutants, always the same ones, spread over kinds and lines; [] for code that is no Python.
 
     entry_point   the function or method that the tests call
-    prints        what is tested is the whole program, which reads and prints
+    prints        the whole program is tested: it reads and prints
     """
     if len(code) > MOST_CODE:
         return []
@@ -80,13 +80,13 @@ def mutants(code: str, *, entry_point: str = "", prints: bool = False, most: int
 
 
 def _chosen(tree: ast.Module, sites: list[Site], most: int) -> list[Mutant]:
-    """Take the kinds in turn; programs that are the same when written down count once."""
+    """Choose mutants of all kinds in turn; programs with the same source count once."""
     kinds = [_spread([site for site in sites if site.kind == kind]) for kind in KINDS]
     seen, out = {ast.unparse(tree)}, list[Mutant]()
     for site in (site for turn in zip_longest(*kinds) for site in turn if site is not None):
         if len(out) >= most:
             break
-        shown = None if isinstance(site.new, (ast.expr, ast.stmt)) else site.owner  # an operator alone says little
+        shown = None if isinstance(site.new, (ast.expr, ast.stmt)) else site.owner  # an operator alone is hard to read
         before = "" if shown is None else _short(shown)
         old = site.swap(site.new)
         text, after = ast.unparse(tree), _short(site.new if shown is None else shown)
@@ -98,7 +98,7 @@ def _chosen(tree: ast.Module, sites: list[Site], most: int) -> list[Mutant]:
 
 
 def _spread(sites: list[Site]) -> list[Site]:
-    """Order the sites so that every beginning is spread evenly: by multiples of the golden ratio, modulo 1."""
+    """Order the sites so that the first n are spread evenly, for any n: by multiples of the golden ratio, modulo 1."""
     return [sites[n] for n in sorted(range(len(sites)), key=lambda n: n * 0.6180339887498949 % 1)]
 
 
@@ -112,7 +112,7 @@ def _short(node: ast.AST) -> str:
 
 @dataclass(slots=True)
 class Site:
-    """A place in the tree and what can stand there instead."""
+    """A place in the tree and its replacement."""
 
     kind: str
     line: int
@@ -122,7 +122,7 @@ class Site:
     new: ast.AST
 
     def swap(self, node: ast.AST) -> ast.AST:
-        """Put `node` there and return what was there."""
+        """Put `node` at the place and return the old node."""
         old: ast.AST
         if self.index is None:
             old = getattr(self.owner, self.field)
@@ -134,7 +134,7 @@ class Site:
 
 
 class Finder:
-    """A walk through the code that the tests can reach, in the order of the program."""
+    """Find sites: walk through the code that the tests can reach, in the order of the program."""
 
     def __init__(self, tree: ast.Module, entry_point: str, prints: bool) -> None:
         self.tree, self.prints = tree, prints
@@ -231,13 +231,13 @@ class Finder:
 
 
 def _named(node: ast.stmt) -> list[str]:
-    """Names in the targets of an assignment, those of a[i] and a.b included."""
+    """Return the names in the targets of an assignment, including a in a[i] and a.b."""
     targets = node.targets if isinstance(node, ast.Assign) else []
     return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
 
 
 def _of_interpreter(node: ast.stmt) -> bool:
-    """Whether it is sys.setrecursionlimit(...) or the like."""
+    """Whether a statement sets a limit of the interpreter, such as sys.setrecursionlimit(...)."""
     if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
         return False
     function = node.value.func
@@ -245,7 +245,7 @@ def _of_interpreter(node: ast.stmt) -> bool:
 
 
 def _same_when_equal(node: ast.AST) -> bool:
-    """Whether both ways agree for equal values: `if a > b: b = a`, `a if a > b else b` and the like."""
+    """Whether both branches give the same for equal values: `if a > b: b = a`, `a if a > b else b`."""
     test = getattr(node, "test", None)
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], _ORDER)):
         return False
@@ -262,13 +262,13 @@ def _same_when_equal(node: ast.AST) -> bool:
     return sorted(written) == sorted(map(ast.unparse, (test.left, *test.comparators)))
 
 
-# --- what the tests can reach
+# --- code that the tests can reach
 
 
 def reached(tree: ast.Module, entry_point: str, prints: bool) -> set[str]:
-    """Names of the functions and classes that tests can reach: the entry point, what the module mentions, and so on.
+    """Return the functions and classes that tests can reach: the entry point, names in the module's body, and so on.
 
-    Without an entry point, and where nothing is printed, every definition counts.
+    Without an entry point, and if nothing is printed, every definition counts.
     """
     bodies: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):
@@ -287,19 +287,19 @@ def reached(tree: ast.Module, entry_point: str, prints: bool) -> set[str]:
 
 
 def demonstration(statement: ast.stmt) -> bool:
-    """Whether a top-level statement only demonstrates: a call whose value is unused, or the main block."""
+    """Whether a top-level statement is only a demonstration: a call whose value is unused, or the main block."""
     if isinstance(statement, ast.If):
         return is_main(statement.test)
     return isinstance(statement, ast.Expr)
 
 
 def is_main(test: ast.expr) -> bool:
-    """Whether it is `__name__ == "__main__"`."""
+    """Whether an expression is `__name__ == "__main__"`."""
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def _mentioned(node: ast.AST) -> Iterator[str]:
-    """Names in a body, without those in definitions inside it; of these only Python's hooks run without a mention."""
+    """Yield the names in a body, without those inside its definitions, except Python's hooks (such as `__init__`)."""
     waiting = [node] if not isinstance(node, DEFINITIONS) else list(ast.iter_child_nodes(node))
     while waiting:
         part = waiting.pop()
@@ -315,7 +315,7 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
 
 
 def constants(node: ast.Constant) -> Iterator[ast.expr]:
-    """Yield the constant less one and plus one, or the other truth value."""
+    """Yield the constant minus one and plus one, or the other truth value."""
     if isinstance(node.value, bool):
         yield ast.Constant(not node.value)
     elif isinstance(node.value, (int, float)):
@@ -323,7 +323,7 @@ def constants(node: ast.Constant) -> Iterator[ast.expr]:
 
 
 def large(node: ast.expr) -> bool:
-    """Whether it is a bound or a modulus, not a number to calculate with: 10001, 10 ** 9 + 7, 1 << 30."""
+    """Whether a number is a bound or a modulus, such as 10001, 10 ** 9 + 7, 1 << 30."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and abs(node.value) > LARGEST
     if not isinstance(node, ast.BinOp):
@@ -349,13 +349,13 @@ def sizes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def of_sequences(node: ast.BinOp | ast.BoolOp) -> bool:
-    """Whether a side is plainly a list or text, for which no other operator works."""
+    """Whether one side is clearly a list or text, for which no other operator works."""
     sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
     return any(isinstance(side, _LISTS) or _text(side) for side in sides)
 
 
 def ranges(call: ast.Call) -> Iterator[ast.expr]:
-    """Yield ranges that begin one later or end one earlier. Constant ends are left to `constants`."""
+    """Yield ranges that begin one later or end one earlier. `constants` changes constant ends."""
     args = call.args
     if len(args) == 1:
         yield ast.Call(call.func, [ast.Constant(1), *args], [])
@@ -373,13 +373,13 @@ def slices(node: ast.Slice) -> Iterator[ast.expr]:
 
 
 def answers(value: ast.expr) -> list[ast.expr]:
-    """Other values to return, of the same type as far as the expression shows it."""
+    """Return other values to return, of the same type as far as the expression shows it."""
     if isinstance(value, ast.Constant):
-        return [] if isinstance(value.value, (int, float)) else [ast.Constant(0)]  # numbers are left to the constants
+        return [] if isinstance(value.value, (int, float)) else [ast.Constant(0)]  # `constants` changes numbers
     if isinstance(value, (ast.Compare, ast.BoolOp)) or isinstance(getattr(value, "op", None), ast.Not):
         return [ast.Constant(True), ast.Constant(False)]
     if isinstance(value, _LISTS):
-        if not getattr(value, "elts", True):  # empty, and no shorter
+        if not getattr(value, "elts", True):  # empty, so it cannot be shorter
             return [ast.Constant(0)]
         ends = ast.Slice(None, ast.Constant(-1)), ast.Slice(ast.Constant(1), None)
         return [ast.List([], ast.Load()), *(ast.Subscript(value, end, ast.Load()) for end in ends)]

@@ -1,4 +1,4 @@
-"""The settings of verification, and what a record brings to be judged: its problem and its sorted solutions."""
+"""Settings of verification, and the programs of a record to judge: its solutions, sorted by expected verdict."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..record import Dropped, Record, expected, is_python, usable
 class Options:
     """The settings of `verify`."""
 
-    solutions: int = 8  # at most so many right ones are run, and as many wrong ones
-    runs: int = 2  # of each right one
-    chance_runs: int = 6  # of a right one that mentions a source of chance
-    patience_s: float = 10.0  # CPU seconds that a right one may take for a test
-    agree: float = 2 / 3  # the share of solutions that must agree where there is no expected output
+    solutions: int = 8  # most right solutions to run, and most wrong ones
+    runs: int = 2  # of each right solution
+    chance_runs: int = 6  # of a right solution that mentions a source of randomness
+    patience_s: float = 10.0  # CPU seconds that a right solution may take for a test
+    agree: float = 2 / 3  # share of solutions that must agree if there is no expected output
     mutants: int = 24  # at most; 0: strength is not measured
     alive: float = 0.35  # the share of mutants that may be accepted
-    least: int = 6  # with fewer mutants nothing is said
-    mutants_s: float = 60.0  # CPU seconds for a problem's mutants; where the reference is slow there are fewer of them
+    least: int = 6  # with fewer mutants, strength is not decided
+    mutants_s: float = 60.0  # CPU seconds for a problem's mutants; a slow reference gets fewer of them
     window: int = 0  # records in work at a time; 0: four for each worker of the judge
 
 
@@ -50,7 +50,7 @@ def programs(record: Record) -> Programs:
 
 
 def independent(solutions: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Without those that differ from an earlier one in comments and layout alone."""
+    """Return the solutions without those that differ from an earlier one only in comments and layout."""
     found: dict[str, dict[str, str]] = {}
     for solution in solutions:
         try:
@@ -62,12 +62,12 @@ def independent(solutions: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def judged(problem: Problem, time_limit_s: float | None) -> Problem:
-    """Return the problem with what the judge needs and no more, and another time limit."""
+    """Return the problem with only the fields that the judge needs, and another time limit."""
     return replace(problem, time_limit_s=time_limit_s, statement="", solutions=[], lineage=[], tags=[])
 
 
 def check_sound(record: Record) -> None:
-    """Raise Dropped unless the judge can be given the problem at all."""
+    """Raise Dropped if the judge cannot accept the problem."""
     problem = record.problem
     try:
         problem.check()
@@ -77,11 +77,11 @@ def check_sound(record: Record) -> None:
         if not isinstance(problem.solutions, list) or not isinstance(problem.tags, list):
             raise TypeError("solutions and tags must be lists")
         problem.fingerprint()
-    except Exception as error:  # whatever can be wrong with foreign data: SchemaError, TypeError, AttributeError
+    except Exception as error:  # foreign data can have any fault: SchemaError, TypeError, AttributeError
         raise Dropped("cannot_be_judged", f"{error}") from None
 
 
 def said(verdict: Verdict) -> str:
-    """A verdict in words: `wrong_answer on test 3: ...`."""
+    """Describe a verdict: `wrong_answer on test 3: ...`."""
     found = f"on {verdict.message}" if verdict.message.startswith("test ") else verdict.message
     return f"{verdict.verdict} {found}".strip()[:300]

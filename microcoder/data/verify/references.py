@@ -1,17 +1,17 @@
-"""Correctness of tests: reference solutions must be accepted, every time; known-wrong ones rejected.
+"""Check that tests are right: reference solutions must be accepted in every run, known-wrong ones rejected.
 
     flaky              a verdict that changes from run to run
     reference_fails    no reference solution is accepted
     accepts_wrong      a solution that is known to be wrong is accepted
-    cannot_be_judged   the tests, the setup or the checker are at fault
+    cannot_be_judged   the tests, the setup or the checker are broken
 
-1. A reference runs twice, and six times where it mentions a source of chance: two runs of a program that fails every
-   second time agree half of the time. The judge seeds `random` alike in every test, so that verdicts repeat; here each
-   further run gets a seed of its own. A mistake that only the order of a set of strings makes is not found: the judge
-   has one hash seed.
-2. References run under a generous limit, `patience_s`, and their slowest test says whether the declared one is
-   plausible: less than twice that time is raised to it. A limit meant for C++ would reject right answers in Python.
-3. Where some references are accepted and others are not, the accepted ones stay. Only Python is run.
+1. A reference runs twice, and six times if it mentions a source of randomness: two runs of a program that fails every
+   second time agree half of the time. The judge uses the same seed of `random` in every test, so that verdicts repeat;
+   here each further run gets another seed. A fault that depends on the order of a set of strings is not found: the
+   judge has one hash seed.
+2. References run under a generous limit, `patience_s`. A declared time limit of less than twice their slowest test is
+   raised to that: a limit meant for C++ would reject right answers in Python.
+3. If some references are accepted and others are not, the accepted ones stay. Only Python is run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...schema import Problem, Verdict
 from ..record import Dropped, Record
 from .programs import DEFAULTS, Options, check_sound, judged, programs, said
 
-LIMIT_S = 6.0  # the judge's, for problems that declare none
+LIMIT_S = 6.0  # the judge's limit for problems without one
 UNVERIFIED = "unverified"
 CHANCE = {"random", "time", "datetime", "urandom", "uuid", "secrets", "getpid", "id", "threading", "concurrent"}
 
@@ -33,7 +33,7 @@ def references(record: Record, *, judge: Judging, options: Options = DEFAULTS) -
     """Judge the record's solutions.
 
     Notes: references (accepted), references_rejected, solutions_not_run, reference_cpu_s (the slowest test),
-    reference_total_s (all tests). A problem without a reference that could be run gets the tag "unverified".
+    reference_total_s (all tests). A problem without a reference that can be run gets the tag "unverified".
     """
     check_sound(record)
     problem, found = record.problem, programs(record)
@@ -61,13 +61,13 @@ def references(record: Record, *, judge: Judging, options: Options = DEFAULTS) -
 
 
 def _steady(judge: Judging, problem: Problem, code: str, options: Options) -> Verdict:
-    """The verdict that all runs give. Raise Dropped if they differ."""
+    """Return the verdict of all runs. Raise Dropped if they differ."""
     chance = CHANCE & set(re.findall(r"[A-Za-z_]\w*", code))
     first = judge.check(problem, code=code)
     for n in range(1, options.chance_runs if chance else options.runs):
         if first.verdict == "internal_error":
             break
-        if first.verdict == "time_limit":  # slow is not flaky, and one endless run is enough
+        if first.verdict == "time_limit":  # slow is not flaky, and one run at the limit is enough
             return first
         verdict = judge.check(problem, code=_reseeded(code, n) if "random" in chance else code)
         if verdict.verdict in ("time_limit", "internal_error"):
@@ -80,7 +80,7 @@ def _steady(judge: Judging, problem: Problem, code: str, options: Options) -> Ve
 
 
 def _course(verdict: Verdict) -> list[str]:
-    """The verdict and those of its tests, to compare two runs by."""
+    """Return the verdict and those of its tests, to compare two runs."""
     return [verdict.verdict, *(test.verdict for test in verdict.tests)]
 
 
@@ -98,7 +98,7 @@ def _time(record: Record, accepted: list[Verdict]) -> None:
     record.notes["reference_cpu_s"] = round(slowest, 4)
     record.notes["reference_total_s"] = round(max(verdict.cpu_s for verdict in accepted), 4)
     if 2 * slowest > (problem.time_limit_s or LIMIT_S):
-        enough = math.ceil(20 * slowest) / 10  # rounded to the nearest, a very small one would be none
+        enough = math.ceil(20 * slowest) / 10  # rounded up: to the nearest, a very small limit would become 0
         record.did(f"verify: time limit raised from {problem.time_limit_s} to {enough} s")
         problem.time_limit_s = enough
 

@@ -1,16 +1,16 @@
-"""Strength of tests: a reference with one small mistake should be rejected, for tests that let many pass reward wrong
-programs.
+"""Measure the strength of tests: they should reject mutants, that is, references with one small mistake.
 
     weak_tests    too many mutants of the reference are accepted, or a program that always gives the same answer
 
-Some mutants are equivalent: no test could tell them from the reference, however good. `mutations.py` leaves out what
-can be seen to be so. Of 36 others that had lived through the tests of MBPP, HumanEval and LeetCode, 13 proved to be
-equivalent: 2 to 6% of all mutants of such a set, but up to 40% for a single program. Hence `alive`, the share that may
-live: of the 24 test sets above 0.35 in 371 measured, 21 were weak indeed when looked at.
+Tests that accept many mutants reward wrong programs. Some mutants are equivalent to the reference, so no test can
+reject them. `mutations.py` leaves out those that can be recognised. Of 36 others that the tests of MBPP, HumanEval and
+LeetCode accepted, 13 were equivalent: 2 to 6% of all mutants of such a set, but up to 40% for a single program.
+Therefore a share `alive` of mutants may be accepted: 371 test sets were measured, 24 were above 0.35, and 21 of these
+were really weak.
 
-One answer to all tests is weak, even where it is always the right one, and so is a single test with a short answer.
-Asserts that check no more than a type, or that there is an answer at all, accept a constant too: where it cannot be
-told what they expect, a few plain answers are tried.
+Tests that all expect the same answer are weak, and so is a single test with a short answer. Asserts that only check a
+type, or that there is an answer, accept a constant too: if their expected values are not known, a few plain answers are
+tried.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .mutations import mutants
 from .programs import DEFAULTS, Options, check_sound, judged, programs
 from .references import LIMIT_S
 
-SHORTEST_S = 0.1  # CPU seconds, for references that take next to none; 0.5 changed no verdict of 156 problems
+SHORTEST_S = 0.1  # CPU seconds, for very fast references; 0.5 changed no verdict of 156 problems
 NOT_RUN = ("compile_error", "no_code", "internal_error")
-GUESSABLE = 60  # characters; a single test with a longer answer is no guess
+GUESSABLE = 60  # characters; a longer answer of a single test cannot be guessed
 PLAIN = ("0", "''", "[]", "True", "0.5")
 
 
 def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> Record:
-    """Judge mutants of the first reference solution. `references` comes before it and leaves only accepted ones.
+    """Judge mutants of the first reference solution. `references` runs before and keeps only accepted ones.
 
     Notes: mutants, mutants_alive, strength (the share that was rejected), survivors (the first three).
     """
@@ -42,7 +42,7 @@ def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> 
     if not right:
         return record
     slowest, total = (float(notes.get(name, 0)) for name in ("reference_cpu_s", "reference_total_s"))
-    # A mutant that loops costs its whole limit, and ten times what the reference took is enough to tell.
+    # A mutant that loops runs to its limit; ten times the reference's time is enough.
     target = judged(problem, min(max(SHORTEST_S, 10 * slowest), problem.time_limit_s or LIMIT_S))
     for answer, program in constant_answers(target):
         if judge.check(target, code=program).accepted:
@@ -66,7 +66,7 @@ def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> 
 
 
 def constant_answers(problem: Problem) -> list[tuple[str, str]]:
-    """Pairs of an answer that all tests may expect and a program that gives it; [] where tests expect several."""
+    """Return (answer that all tests may expect, program that gives it); [] if tests expect different answers."""
     expected = _expected(problem)
     answers: list[str] = []
     if expected is not None:
@@ -88,7 +88,7 @@ def _program(problem: Problem, answer: str) -> str:
 
 
 def _expected(problem: Problem) -> list[str] | None:
-    """The expected value of each test as it is written; None if that cannot be told of every test."""
+    """Return the expected value of each test as source text; None if it is not known for every test."""
     if problem.kind != "assert":
         return [test.output.strip() for test in problem.tests]
     try:
