@@ -63,7 +63,7 @@ class Draw:
         self.style: dict[Place, str] = {}
         self.fixed: dict[Place, list[int]] = {}
         self.left = {id(one): one.most for one in known.sums}
-        self.cases = 1
+        self.cases, self.made = 1, 0
         self.mood = rng.choice(("mixed", "mixed", *STYLES))
 
     def scope(self) -> Scope:
@@ -93,6 +93,9 @@ class Draw:
             number = counted(node.count, scope)
         except Misfit:
             raise Retry from None
+        self.made += number
+        if self.made > max(1000, 20 * self.budget):  # far more than was asked for
+            raise Retry
         inner = (*path, node.key)
         given = next((self.edges(e, number, env) for e in self.known.edges if e.path == inner), None)
         children: list[Scope] = []

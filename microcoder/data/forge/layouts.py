@@ -139,13 +139,10 @@ def _typed(layout: Layout, samples: list[Scope], told: str) -> Layout:
         if place.field.length is not None:
             for scope in samples:
                 for one in scopes(scope, place.path):
-                    word = one.get(place.field.name, "")
-                    if isinstance(word, (str, int)) and place.field.name in one:
-                        try:
-                            if counted(place.field.length, one) != len(str(word)) and isinstance(word, str):
-                                raise Misfit(f"{place.field.name} is not as long as {place.field.length.text}")
-                        except Misfit:
-                            raise
+                    found = one.get(place.field.name, [])
+                    for word in found if isinstance(found, list) else [found]:
+                        if counted(place.field.length, one) != len(str(word)):
+                            raise Misfit(f"{place.field.name} is not as long as {place.field.length.text}")
     return typed
 
 
@@ -202,6 +199,9 @@ class StdinSpace:
             for rule in list(self.limits.broken(scope)):
                 self.limits.drop(rule.text)
         self.known = guarantees(self.limits, texts, set(bullets), samples)
+        for scope in samples:
+            if fault := self._fault(scope):
+                raise NoSpace(f"the layout of the statement does not fit the tests: {fault}")
         self.unread += self.known.unread
         self.restricted = bool(self.known.unread)
         self.cases = self._cases()
