@@ -15,12 +15,12 @@ own, as in `verify`; results come in the order of the records.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from ...judge import JudgeError
@@ -31,7 +31,9 @@ from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
 from .answers import Rule, assertion, rule, usable
 from .examples import contradictions
+from .functions import function_space
 from .label import confirmed, time_limit, trusted, with_tests
+from .layouts import stdin_space
 from .run import ProgramRunner, ProgramRunners
 from .search import SHORTEST_S, TIMES, Effort, Find, Rival, Search, reduced, rivals_of
 from .space import NoSpace, Space
@@ -50,6 +52,16 @@ class ForgeOptions:
     patience_s: float = 10.0  # CPU seconds that a reference may take for a test that the problem came with
     time_multiple: float = 10.0  # of the slowest test of the references: the time limit; 0: none is set
     window: int = 0  # records in work at a time; 0: two for each worker of the judge
+
+
+# A promise about the inputs, not about the problem: on others there may be several right answers.
+_UNIQUE = re.compile(
+    r"(?:guarante|assume|generated|each input|every input|test ?cases?\b)[^.\n]{0,80}?"
+    r"(?:exactly one (?:valid )?(?:solution|answer)|(?:solution|answer)s? (?:is|are|will be) (?:always )?unique"
+    r"|(?:unique|only one)(?: valid| possible)? (?:solution|answer))"
+    r"|answer is guaranteed to be unique",
+    re.I,
+)
 
 
 class Unforged(Exception):
@@ -123,6 +135,9 @@ def forged(
     right = [solution["code"] for solution in independent(found.right)[: options.references]]
     if not right:
         raise Unforged("no_reference", "it has no Python solution to label tests by")
+    if promise := _UNIQUE.search(problem.statement):
+        said = " ".join(promise[0].split())
+        raise Unforged("unique_answer", f"{said!r}: no new input can be known to keep this promise")
     chosen_rule = rule(problem)
     compare, problem.compare = problem.compare, chosen_rule.applied(problem.compare)
     try:
@@ -243,10 +258,6 @@ def _counted(problem: Problem, rivals: list[Rival], living: list[Rival]) -> dict
 
 def space_of(problem: Problem, references: list[str]) -> Space:
     """The inputs that a problem allows. Raise NoSpace where nothing is known of them."""
-    name, function = ("layouts", "stdin_space") if problem.kind == "stdin" else ("functions", "function_space")
-    try:
-        module = import_module(f".{name}", __name__)
-    except ModuleNotFoundError:
-        raise NoSpace(f"inputs for problems of kind {problem.kind!r} cannot be made yet") from None
-    found: Space = getattr(module, function)(problem, references)
-    return found
+    if problem.kind == "stdin":
+        return stdin_space(problem, references)
+    return function_space(problem, references)

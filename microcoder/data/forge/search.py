@@ -23,7 +23,7 @@ from ..verify.mutations import mutants
 from .label import Labelled, labelled
 from .mistakes import mistakes
 from .run import ProgramRunner, Reply, checks_of, differs, value_of
-from .space import Candidate, Space
+from .space import Calls, Candidate, Space
 
 SHORTEST_S, LONGEST_S = 0.04, 0.4  # CPU seconds that a rival has, at least and at most
 TIMES = 10  # as long as the reference takes; a rival that takes longer is taken for endless
@@ -177,7 +177,9 @@ class Search:
 
     def asked(self, candidate: Candidate) -> str:
         """What a program is asked: the input, or the call of a function as the asserts have it."""
-        return self.space.call(candidate.input) if self.problem.kind == "assert" else candidate.input
+        if self.problem.kind == "assert" and isinstance(self.space, Calls):
+            return self.space.call(candidate.input)
+        return candidate.input
 
     # --- waves
 

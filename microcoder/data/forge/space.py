@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,13 @@ class Space(Protocol):
         """How large an input is, from 0 to 1 (at the limits)."""
         ...
 
+
+@runtime_checkable
+class Calls(Protocol):
+    """What the space of an assert problem has besides."""
+
     def call(self, input: str) -> str:
-        """The call of an assert problem's function with this input, as Python source. Not asked for other kinds."""
+        """The call of the problem's function with this input, as Python source."""
         ...
 
 

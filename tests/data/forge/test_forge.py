@@ -79,6 +79,7 @@ def test_adversaries_are_killed_and_named(judge):
         ({"solutions": [{"code": WRONG.format("7 if nums == [7] else [0 for i in iter(int, 1)]")}]},
          "no_test", "slow"),
         ({"tests": []}, "cannot_be_judged", "empty"),
+        ({"statement": "Assume that each input would have exactly one solution."}, "unique_answer", "exactly one"),
     ],
 )  # fmt: skip
 def test_a_problem_that_cannot_be_forged_stays_as_it_is_and_says_why(judge, fields, reason, detail):
