@@ -3,10 +3,10 @@
     python -m benchmarks.forge leetcode leetcode-test-v0.3.1.jsonl.gz EVAL EVAL ...
 
 EVAL is a folder that `microcoder eval` wrote for these problems with all their tests (samples.jsonl, verdicts.jsonl).
-Its verdicts are the truth; where the order of the answer is free, the programs are judged again. Three test sets: the
-examples of the statement; the 15 longest tests, as `process` chooses them; and forged ones, where the forge sees the
-statement, the starter code, the examples and the reference. Problems with several right answers that no checker can
-tell are left out: their tests are no truth.
+Its verdicts are the truth, together with the examples, which are not among its tests; where the order of the answer is
+free, the programs are judged again. Three test sets: the examples of the statement; the 15 longest tests, as `process`
+chooses them; and forged ones, where the forge sees the statement, the starter code, the examples and the reference.
+Problems with several right answers that no checker can tell are left out: their tests are no truth.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def main() -> None:
         kept = [pair for pair in kept if not args.only or pair[0].id.endswith(tuple(args.only))][: args.first]
         again = [oracle for seen, oracle in kept if oracle.compare != seen.compare]
         verdicts.fill(((oracle, code) for oracle in again for code in programs.get(oracle.id, ())), "all tests")
+        pairs = [(shown(*pair), code) for pair in kept for code in programs.get(pair[0].id, ())]
+        verdicts.fill(pairs, "examples")
         cases = [case_of(seen, oracle, programs.get(oracle.id, {}), verdicts) for seen, oracle in kept]
         measure(chosen(cases, args), args, judge, verdicts, "examples")
 
@@ -56,6 +58,12 @@ def case_of(seen: Problem, oracle: Problem, programs: dict[str, Sampled], verdic
     scored = []
     for n, (code, one) in enumerate(programs.items()):
         right = one.accepted if oracle.compare == seen.compare else verdicts.of(oracle, code)[0] == ACCEPTED
+        right = right and verdicts.of(shown(seen, oracle), code)[0] == ACCEPTED
         scored.append(Scored(code, right, f"#{n}", one.times))
     few = choose(Record(oracle).copy(), most=15).problem
-    return Case(seen, scored, {"examples": replace(seen, compare=oracle.compare), "15 tests": few})
+    return Case(seen, scored, {"examples": shown(seen, oracle), "15 tests": few})
+
+
+def shown(seen: Problem, oracle: Problem) -> Problem:
+    """The problem with the examples for its tests, compared as the truth is."""
+    return replace(seen, compare=oracle.compare)

@@ -2,8 +2,9 @@
 
     python -m benchmarks.forge mbpp mbpp.jsonl mbppplus.jsonl.gz EVAL EVAL ...
 
-The truth is what MBPP+'s canonical solution answers to its inputs, base and plus; the forge sees MBPP's sentence, its
-asserts and that solution. JSON has no tuples: an argument is a tuple where the asserts of MBPP have one.
+The truth is what MBPP+'s canonical solution answers to its inputs, base and plus, and MBPP's own asserts; the forge sees
+MBPP's sentence, its asserts and that solution. Where that solution fails the asserts, MBPP+ has changed the task, and
+the problem is left out. JSON has no tuples: an argument is a tuple where the asserts of MBPP have one.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def main() -> None:
         made = [split(problems[ident], plus[ident], judge) for ident in idents]
         kept = [(seen, oracle, programs[ident]) for ident, pair in zip(idents, made, strict=True) if pair
                 for seen, oracle in [pair]]  # fmt: skip
-        print(f"{len(idents) - len(kept)} of {len(idents)} problems left out: their canonical solution cannot be asked")
+        print(f"{len(idents) - len(kept)} of {len(idents)} problems left out: their canonical solution fails")
+        verdicts.fill(((shown(seen), code) for seen, _, codes in kept for code in codes), "asserts")
         verdicts.fill(((oracle, code) for _, oracle, codes in kept for code in codes), "MBPP+")
         cases = [case_of(seen, oracle, codes, verdicts) for seen, oracle, codes in kept]
         measure(chosen(cases, args), args, judge, verdicts, "asserts")
@@ -67,6 +69,8 @@ def split(problem: Problem, row: dict[str, Any], judge: Judge) -> tuple[Problem,
     inputs = [given for given in inputs if len(given) < MOST_KB << 10]
     ran = judge.run(code + ASK.format(name=row["entry_point"]), stdin=repr(inputs), limits=LIMITS).result()
     answers = ran.stdout.split("\n")[:-1]
+    if not judge.check(seen, code=code).accepted:
+        return None
     tests = [Test(given, answer) for given, answer in zip(inputs, answers, strict=False) if _literal(answer)]
     how = Compare(tolerance=row["atol"] or None)
     oracle = Problem(problem.id, "function", entry_point=row["entry_point"], tests=tests, compare=how)
@@ -106,10 +110,14 @@ def like(shape: Any, given: Any) -> Any:
 
 
 def case_of(seen: Problem, oracle: Problem, programs: dict[str, Sampled], verdicts: Verdicts) -> Case:
-    judged = [(code, one.times, verdicts.of(oracle, code)[0]) for code, one in programs.items()]
-    scored = [
-        Scored(code, verdict == ACCEPTED, f"#{n}", times)
-        for n, (code, times, verdict) in enumerate(judged)
-        if verdict != "internal_error"
-    ]
-    return Case(seen, scored, {"asserts": replace(seen, compare=rule(seen).applied(seen.compare))})
+    scored = []
+    for n, (code, one) in enumerate(programs.items()):
+        said = {verdicts.of(oracle, code)[0], verdicts.of(shown(seen), code)[0]}
+        if "internal_error" not in said:
+            scored.append(Scored(code, said == {ACCEPTED}, f"#{n}", one.times))
+    return Case(seen, scored, {"asserts": shown(seen)})
+
+
+def shown(seen: Problem) -> Problem:
+    """The problem with its asserts, compared as the truth is."""
+    return replace(seen, compare=rule(seen).applied(seen.compare))
