@@ -2,7 +2,7 @@
 
     python -m benchmarks.forge mbpp mbpp.jsonl mbppplus.jsonl.gz EVAL EVAL ...
 
-The truth is what MBPP+'s canonical solution answers to its inputs, base and plus, and MBPP's own asserts; the forge sees
+The truth is what MBPP+'s canonical solution answers to all its inputs, and MBPP's own asserts; the forge sees
 MBPP's sentence, its asserts and that solution. Where that solution fails the asserts, MBPP+ has changed the task, and
 the problem is left out. JSON has no tuples: an argument is a tuple where the asserts of MBPP have one.
 """
