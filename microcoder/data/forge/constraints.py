@@ -33,6 +33,7 @@ _SECTION = re.compile(r"^[\s#*_>-]{0,8}(?:Input|Input Format|Input Specification
 _FORMULA = re.compile(r"\$([^$\n]{1,200})\$|\(([^()\n]{1,200}(?:\([^()\n]{0,40}\)[^()\n]{0,200})?)\)|`([^`\n]{1,200})`")
 _COMPARED = re.compile(r"<=|>=|<|>|≤|≥|≠|!=|\\l(?:e|t)|\\g(?:e|t)|\\n(?:e|eq)\b|&lt;|==")
 _COLUMNS = re.compile(r"\b([A-Za-z]\w*)\[\s*\w\s*\]\s*={1,2}\s*[\[(]\s*([^\[\]()\n]{1,200}?)\s*[\])](?!\s*[-+*])")
+_SUBSCRIPTS = re.compile(r"\b[A-Za-z]\w*\[\s?\w\s?\]\s?=\s?\[([^\[\]\n]{1,200})\]")
 _NAME = re.compile(r"[A-Za-z]\w*(?:_\w)?$")
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*(?:\[[^\[\]\n]{1,12}\])*(?:\.(?:length|val|size))?")
 
@@ -62,6 +63,7 @@ class Constraints:
 def read(statement: str) -> Constraints:
     """Read all constraints of a statement."""
     found = Constraints()
+    statement = _without_subscripts(statement)
     body, lines = _parts(statement)
     found.section = bool(lines)
     for line in lines:
@@ -75,6 +77,14 @@ def read(statement: str) -> Constraints:
         if all(map(_NAME.match, parts)) and (len(parts) > 1 or match.group(1) not in found.columns):
             found.columns.setdefault(match.group(1), tuple(parts))
     return found
+
+
+def _without_subscripts(statement: str) -> str:
+    """Write the columns of `queries[i] = [l_i, r_i]` as li and ri, wherever they stand: l_i alone would be l[i]."""
+    parts = [match.group(1) for match in _SUBSCRIPTS.finditer(statement)]
+    for name, index in {found for part in parts for found in re.findall(r"([A-Za-z]\w*?)_\{?(\w)\b\}?", part)}:
+        statement = re.sub(rf"(?<!\w){name}_(?:{index}(?!\w)|\{{{index}\}})", name + index, statement)
+    return statement
 
 
 def _parts(statement: str) -> tuple[str, list[str]]:

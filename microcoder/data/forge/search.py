@@ -53,6 +53,7 @@ class Find:
     kills: set[int] = field(default_factory=set)  # numbers of rivals
     size: float = 0.0
     old: bool = False  # one of the tests that the problem came with
+    limit: bool = False  # drawn as large as the references allow, to tell programs by their time
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +160,10 @@ class Search:
 
     def at_the_limits(self) -> None:
         """A few inputs as large as the constraints, `test_kb` and the references allow; no rival runs on them."""
-        size, found = 1.0, 0
+        size, quick, slow, found = 1.0, 0.0, 1.0, list[Find]()
         for _ in range(TRIES if self.effort.large else 0):
             made = self.space.draw(self.rng, size)
-            if made is None or found >= self.effort.large:
+            if made is None or len(found) >= self.effort.large + 1:
                 break
             if made.input in self.seen:
                 continue
@@ -170,10 +171,13 @@ class Search:
             if len(made.input) > self.effort.test_kb << 10:
                 self.left_out["the input is large"] += 1
                 size -= 0.1
-            elif self.label([made]):
-                found += 1
+            elif finds := self.label([made]):
+                found += finds
+                quick, size = size, (size + slow) / 2  # sizes are powers: from 0.8 to 1 it may be a factor of 10
             else:
-                size -= 0.2
+                slow, size = size, (size + quick) / 2 if quick else size - 0.2
+        for find in found:
+            find.limit = True
 
     def asked(self, candidate: Candidate) -> str:
         """What a program is asked: the input, or the call of a function as the asserts have it."""
@@ -286,10 +290,10 @@ def _given(problem: Problem, text: str) -> object:
 def reduced(finds: Sequence[Find], most: int, large: int) -> list[Find]:
     """A small set of new inputs that kills all that the whole does and that the old tests do not; then the diverse."""
     new = [find for find in finds if not find.old]
-    big = sorted((find for find in new if len(find.candidate.input) > SMALL), key=lambda find: -find.label.cpu_s)
-    new = [find for find in new if len(find.candidate.input) <= SMALL]
+    slowest = sorted((find for find in new if find.limit), key=lambda find: -find.label.cpu_s)
+    chosen = slowest[: min(large, most)]
+    new = [find for find in new if len(find.candidate.input) <= SMALL and not find.limit]
     covered = Counter(kill for find in finds if find.old for kill in find.kills)
-    chosen = big[: min(large, most)]
     for depth in (1, 2, 3):  # each rival by one input, then by a second and a third where there are such
         while len(chosen) < (most if depth == 1 else 2 * most // 3):
             best = max(new, key=lambda find: _worth(find, covered, depth), default=None)

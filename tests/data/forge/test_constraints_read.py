@@ -99,3 +99,12 @@ def test_properties_of_lengths_and_of_nodes_are_facts_too():
         ("choices", [0, 1]),
     ]
     assert found.unread == []
+
+
+def test_columns_with_subscripts_are_columns():
+    found = read(
+        "queries, where queries[i] = [l_i, r_{i}]. Select indices in [l_i, r_i].\n\n"
+        "Constraints:\n\n0 <= l_i <= r_i < nums.length"
+    )
+    assert found.columns == {"queries": ("li", "ri")} and found.unread == []
+    assert {name for one in found.relations for name in (one.left, one.right)} >= {"li", "ri"}
