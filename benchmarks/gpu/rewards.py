@@ -5,10 +5,10 @@
     python -m benchmarks.gpu rewards report --out DIR --data DATA
 
 `forge` takes the problems with their references, as `data run` wrote them for `prepare`, and programs of other models
-to search with. DATA then holds `train.jsonl.gz` (examples only), `train-forged.jsonl.gz` and `validation-
-forged.jsonl.gz` (the same problems with forged tests) and `test.jsonl.gz` (newer problems with all of their tests).
-Everything but the tests of the training problems is alike: problems, order, seeds, learning rate, temperature, limit.
-Both arms are validated with forged tests, and scored on test before and after.
+to search with. DATA then holds `train.jsonl.gz` and `validation.jsonl.gz` (examples only), `train-forged.jsonl.gz` and
+`validation-forged.jsonl.gz` (the same problems with forged tests), and `test.jsonl.gz` (newer problems with all
+of their tests). Everything but the tests of the training problems is alike: problems, order, seeds, learning
+rate, temperature, limit. Both arms are validated with examples only, and scored on test before and after.
 
 The report adds what no run can know by itself: of the training programs that a run's own tests accepted, the share
 (each program once) that the forged tests refuse. `qwen pack` packs what there is.
@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--only", choices=REWARDS, help="runs of one reward, while the other's tests are being forged")
     parser.add_argument("--lr", type=float, default=3e-6)
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--preset", default="grpo_plus")
@@ -102,7 +103,7 @@ def _forge(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     failed: list[str] = []
-    names = [f"{reward}-s{seed}" for seed in range(args.seeds) for reward in REWARDS]
+    names = [f"{reward}-s{seed}" for seed in range(args.seeds) for reward in REWARDS if args.only in (None, reward)]
 
     def ended(job: Command, status: int, seconds: float) -> list[Command]:
         print(
@@ -116,7 +117,7 @@ def _run(args: argparse.Namespace) -> int:
         slim(args.out / "runs" / name)
         return _score(name, str(args.out / "runs" / name), args)
 
-    jobs = [] if (args.out / "bench" / "base.test" / "scores.json").exists() else _score("base", args.model, args)
+    jobs = [] if args.only == "forged" else _score("base", args.model, args)
     for name in names:
         folder = args.out / "runs" / name
         jobs += _score(name, str(folder), args) if finished(folder) else [_train(name, args)]
@@ -131,7 +132,7 @@ def _train(name: str, args: argparse.Namespace) -> Command:
         "train",
         f"model.name={args.model}",
         f"data.train={args.data / REWARDS[reward]}",
-        f"data.test={args.data / 'validation-forged.jsonl.gz'}",
+        f"data.test={args.data / 'validation.jsonl.gz'}",
         *COMMON,
         *SIZES[args.size],
         "rollout.memory=0.07",
@@ -174,7 +175,7 @@ def report(out: Path, data: Path) -> str:
 
     forged = {problem.id: problem for problem in load_problems(data / REWARDS["forged"])}
     lines = [
-        "| run | steps | reward | validation (forged tests) | test | wrong among accepted, first and last 5 steps |"
+        "| run | steps | reward | validation (examples) | test | wrong among accepted, first and last 5 steps |"
     ]
     lines += ["| --- | --- | --- | --- | --- | --- |"]
     base = out / "bench" / "base.test" / "scores.json"
