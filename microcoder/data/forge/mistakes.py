@@ -7,7 +7,6 @@ make them.
     modulus    `% m` forgotten; `//` rounded the other way
     guard      the first test of a function (mostly the empty case) forgotten
     early      an answer given in the first round of a loop
-    two        two mutations at once, of those that live
 """
 
 from __future__ import annotations
