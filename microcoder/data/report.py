@@ -301,13 +301,18 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Dataset report</title><style>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>Dataset report</title><style>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #1b1f24 }
-table { border-collapse: collapse; margin: 1em 0; display: inline-table; margin-right: 2em; vertical-align: top }
+table { border-collapse: collapse; margin: 1em 2em 1em 0; display: inline-block; vertical-align: top }
+table { max-width: calc(100% - 2em); overflow-x: auto }
 td, th { padding: .2em .8em; border-bottom: 1px solid #d8dee4; text-align: left }
 pre { white-space: pre-wrap; background: #f6f8fa; padding: .8em; max-height: 20em; overflow: auto }
 summary { cursor: pointer }
+summary, code { overflow-wrap: anywhere }
 svg { max-width: 100%; height: auto }
+.flow { overflow-x: auto }
+.flow svg { min-width: 44em }
 figure { display: inline-block; margin: 1em 1em 1em 0 }
 </style></head><body>
 """
@@ -346,8 +351,8 @@ def flow(steps: Sequence[tuple[str, int, dict[str, int]]], first: int) -> str:
         before = kept
     width = 20 + len(steps) * WIDTH
     return (
-        f'<svg viewBox="0 0 {width} {lowest + 5}" width="{width}" role="img" '
-        f'aria-label="records kept and dropped by step">{"".join(parts)}</svg>'
+        f'<div class="flow" tabindex="0"><svg viewBox="0 0 {width} {lowest + 5}" width="{width}" role="img" '
+        f'aria-label="records kept and dropped by step">{"".join(parts)}</svg></div>'
     )
 
 

@@ -122,7 +122,7 @@ export function chartGrid(host, panels, zoomed) {
       legend: { orientation: 'h', y: -0.16, x: 0, yanchor: 'top', font: { color: text } },
       hovermode: 'x unified', hoverlabel: { bgcolor: css('--panel'), bordercolor: grid, font: { color: text } }, dragmode: coarse() ? false : 'zoom',
       xaxis: { gridcolor: grid, zeroline: false, range: options.range ?? undefined, autorange: !options.range, showspikes: true, spikemode: 'across', spikethickness: 1, spikedash: 'dot', spikecolor: quiet, hoverformat: 'd', title: { text: '' } },
-      yaxis: { gridcolor: grid, zeroline: false, fixedrange: true, type: log ? 'log' : 'linear', tickformat: panel.share ? '.0%' : panel.stacked && panel.id === 'verdicts' ? '.0%' : '', rangemode: log ? 'normal' : 'tozero', nticks: 6 },
+      yaxis: { gridcolor: grid, zeroline: false, fixedrange: true, type: log ? 'log' : 'linear', tickformat: panel.share || panel.id === 'verdicts' ? '.2~%' : '', exponentformat: panel.id === 'learning-rate' ? 'e' : 'B', rangemode: log ? 'normal' : 'tozero', nticks: 6 },
       yaxis2: { overlaying: 'y', range: [0, 1], visible: false, fixedrange: true },
       shapes: stages.map((stage) => ({ type: 'line', x0: stage.step - 0.5, x1: stage.step - 0.5, y0: 0, y1: 1, yref: 'paper', line: { color: quiet, width: 1, dash: 'dash' } })),
       annotations: stages.slice(0, 8).map((stage) => ({ x: stage.step - 0.5, y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'left', text: stage.words, showarrow: false, font: { size: 10, color: quiet } })),

@@ -52,6 +52,8 @@ export function when(text) {
   return text && !Number.isNaN(date.getTime()) ? date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' }) : '–';
 }
 
+export const day = (seconds) => (seconds ? new Date(1000 * seconds).toLocaleDateString('en-GB', { dateStyle: 'medium' }) : '–');
+
 export function say(text) {
   document.getElementById('said').textContent = text;
 }

@@ -1,7 +1,7 @@
 // All runs in a table: filter, sort, pick several to lay over each other.
 
 import { ask, exported } from './api.js';
-import { ago, badge, choose, duration, empty, field, fill, h, number, percent, say, seen } from './dom.js';
+import { ago, badge, choose, day, duration, empty, field, fill, h, number, percent, say, seen } from './dom.js';
 import { change, go, link } from './route.js';
 import { redraw, table } from './table.js';
 
@@ -36,7 +36,7 @@ export async function runsPage(root) {
     { key: 'd', title: 'D', number: true, value: (run) => run.diversity, cell: (run) => number(run.diversity) },
     { key: 'length', title: 'Length', number: true, value: (run) => run.length_mean, cell: (run) => number(run.length_mean) },
     { key: 'left', title: 'Time left', number: true, value: (run) => run.left_s, cell: (run) => duration(run.left_s) },
-    { key: 'changed', title: 'Last news', number: true, value: (run) => run.changed, cell: (run) => (exported() ? '–' : ago(Math.max(0, Date.now() / 1000 - run.changed))) },
+    { key: 'changed', title: 'Last news', number: true, value: (run) => run.changed, cell: (run) => (exported() ? day(run.changed) : ago(Math.max(0, Date.now() / 1000 - run.changed))) },
   ];
 
   function pick(name, on) {

@@ -17,7 +17,7 @@ export function sample(row, chosen) {
     more.setAttribute('aria-expanded', String(open));
   } }, 'Show all');
   if (long) body.classList.add('short');
-  const numbers = [['reward', row.reward], ['advantage', row.advantage], ['tokens', row.length]].filter(([, value]) => value !== undefined);
+  const numbers = [['reward', row.reward], ['advantage', row.advantage], ['tokens', row.length]].filter(([name, value]) => value !== undefined && !(name === 'tokens' && value === null));
   return h('article', { class: `sample ${row.verdict === 'accepted' ? 'right' : ''} ${chosen ? 'chosen' : ''}`, 'aria-label': `sample ${row.row ?? ''}, ${row.verdict}` },
     h('header', {}, badge(seen(String(row.verdict ?? 'unknown').replace(/_/g, ' ')), VERDICT[row.verdict] ?? 'bad'),
       MARKS.filter(([name]) => row[name]).map(([name, words]) => h('span', { class: 'badge mark', title: words }, name)),

@@ -11,7 +11,7 @@ function part(tag, attributes, text = '') {
   return element;
 }
 
-const short = (value, share) => (share ? `${Math.round(100 * value)}%` : String(Number(value.toPrecision(3))));
+const short = (value, share) => (share ? `${Number((100 * value).toFixed(2))}%` : String(Number(value.toPrecision(3))));
 
 // `found`: plotly's traces; `look`: { height, margin, range, log, share, colour }
 export function sketch(plot, found, { height, margin, range, log, share, colour }) {
