@@ -225,7 +225,7 @@ def load_sampler(
     from .sampling import GraphSampler, VllmSampler, sampler_for
 
     if engine == "vllm" and source.adapter:
-        raise ModelError(f"{source.name} is an adapter, which vLLM is not given here; use rollout.engine=auto")
+        raise ModelError(f"{source.name} is an adapter, which is not supported with vLLM; use rollout.engine=auto")
     tokenizer = load_tokenizer(source)
     share = {} if memory is None else {"memory": memory}
     if engine == "vllm":

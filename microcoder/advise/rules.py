@@ -27,8 +27,8 @@ EASY = 0.8  # problems with at least this accuracy are easy
 
 @rule(
     "warning",
-    reason="the samples of a group are nearly one answer and fare alike, so there is little to learn from; D falls "
-    "further from there",
+    reason="the samples of a group are nearly one answer and get the same verdict, so there is little to learn from; D "
+    "falls further from there",
     remedy="sample more widely: grpo.temperature={warmer} or more; microcoder calibrate measures what is enough, "
     "grpo.temperature=auto takes it",
     claim=8,
@@ -71,7 +71,7 @@ def too_hot(history: History) -> str | None:
 
 @rule(
     "error",
-    reason="what is cut off earns nothing however well it began, so brevity is taught, and that harm stays when the "
+    reason="truncated responses earn no reward, so training teaches short responses, and that harm stays when the "
     "limit is raised later",
     remedy="begin again with train.max_response_tokens={longer}",
     claim=19,
@@ -95,7 +95,7 @@ def limit_too_short(history: History) -> str | None:
 
 @rule(
     "error",
-    reason="wrong programs pass in training, and so they are taught",
+    reason="wrong programs are accepted in training, so training teaches them",
     remedy="see what passes: microcoder rollouts RUN --best 5; compare strictly: judge.policy=robust; drop problems "
     "with weak tests: microcoder data run",
     claim=3,
@@ -139,7 +139,7 @@ def all_easy(history: History) -> str | None:
 
 @rule(
     "error",
-    reason="an update went too far: the model forgot what it could, and hardly a reward is left to lead it back",
+    reason="an update was too large: the model lost what it knew, and hardly any reward is left to recover by",
     remedy="begin again, or from an earlier checkpoint, with train.lr={slower}",
     claim=31,
     figure=8,
@@ -336,7 +336,7 @@ def length_explosion(history: History) -> str | None:
 
 @rule(
     "error",
-    reason="the update overflowed: the weights may be spoilt from here on",
+    reason="the update overflowed: the weights may be broken from here on",
     remedy="begin again, or from an earlier checkpoint, with train.lr={slower}",
 )
 def not_finite(history: History) -> str | None:
@@ -346,7 +346,7 @@ def not_finite(history: History) -> str | None:
 
 @rule(
     "warning",
-    reason="this batch pulled far harder than those before; now and then that is no harm, as gradients are clipped",
+    reason="the gradient of this batch is far larger than before; that is seldom harmful, as gradients are clipped",
     remedy="if it happens often: train.lr={slower}",
 )
 def gradient_spike(history: History) -> str | None:
@@ -367,7 +367,7 @@ def no_learning_rate(history: History) -> str | None:
 
 @rule(
     "warning",
-    reason="the policy has left the reference model far behind",
+    reason="the policy has moved far away from the reference model",
     remedy="train.lr={slower}; or, where that is wanted, no KL term: grpo.kl=0",
 )
 def kl_explosion(history: History) -> str | None:

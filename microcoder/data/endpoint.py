@@ -110,7 +110,7 @@ class Endpoint:
             return known
         reply = self._reply(messages=messages, temperature=temperature, max_tokens=max_tokens)
         if reply.truncated:
-            raise NoAnswer(f"{self} did not come to an end within max_tokens={max_tokens}; allow more")
+            raise NoAnswer(f"the answer of {self} is cut off at max_tokens={max_tokens}; allow more")
         if not reply.text.strip():
             raise NoAnswer(f"{self} gave an empty answer ({reply.reason})")
         if kept is not None:
@@ -144,7 +144,7 @@ class Endpoint:
                 return _reply_in(found)
             except (AttributeError, IndexError, TypeError):  # JSON, but no completion
                 continue
-        raise EndpointError(f"{self} answers, but not as chat completions do; is base_url right? Mostly it ends in /v1")
+        raise EndpointError(f"{self} answers, but not with chat completions; is base_url right? Usually it ends in /v1")
 
     def _client(self) -> Any:
         """Return (client, the package openai); make the client on first use."""
@@ -167,17 +167,17 @@ class Endpoint:
     def _explained(self, error: Exception) -> EndpointError:
         status, said = getattr(error, "status_code", None), " ".join(str(error).split())[:300]
         if status in (400, 413, 422):
-            return NoAnswer(f"{self} will not answer this ({said})")
+            return NoAnswer(f"{self} refuses this question ({said})")
         if status in (401, 403):
             return EndpointError(f"{self} refuses the key in {self.key_env or '(key_env is empty)'} ({said})")
         if status == 404:
-            return EndpointError(f"{self} is not there ({said}); see base_url, which mostly ends in /v1, and model")
+            return EndpointError(f"{self} was not found ({said}); check base_url, which usually ends in /v1, and model")
         tries = f"after {self.max_retries + 1} attempts"
         if status == 429:
-            return EndpointError(f"{self} is asked too much, {tries} ({said}); lower concurrency, or go on later")
+            return EndpointError(f"{self} gets too many requests, {tries} ({said}); lower concurrency, or try later")
         if status is not None:
             return EndpointError(f"{self} fails, {tries} ({said})")
-        return EndpointError(f"{self} cannot be reached, {tries} ({said}); see base_url and timeout_s")
+        return EndpointError(f"{self} cannot be reached, {tries} ({said}); check base_url and timeout_s")
 
     def __str__(self) -> str:
         return f"{self.model} at {self.base_url}"

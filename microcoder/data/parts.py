@@ -130,7 +130,7 @@ def begin(folder: Path, digest: str) -> dict[str, Any] | None:
     marker, done = folder / "step.json", folder / "done.json"
     if not marker.exists():
         if any(not path.name.startswith(".") for path in folder.glob("*")):
-            raise DataError(f"{folder} holds files of somebody else; name another place: output.folder=...")
+            raise DataError(f"{folder} holds files that are not of a data run; name another folder: output.folder=...")
         folder.mkdir(parents=True, exist_ok=True)
         write_json(marker, {"digest": digest})
     return json.loads(done.read_text()) if done.exists() else None

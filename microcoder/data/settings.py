@@ -20,12 +20,12 @@ class Source(Section):
     name: str = Field(default="", description="The name of the source; empty: that of its layout.")
     ids: str = Field(default="", description='Only problems whose ids end in these numbers, such as "601-974".')
     mapping: dict[str, str] = Field(default={}, description="For generic: field of a problem = column of the source.")
-    licence: str = Field(default="", description="The licence of all problems, where the source does not say.")
+    licence: str = Field(default="", description="The licence of all problems, if the source has none.")
 
 
 class CollectConfig(Section):
     sources: list[Source] = Field(default=[], description="The places that problems come from.")
-    limit: int = Field(default=0, ge=0, description="At most so many problems of each source, to try things; 0: all.")
+    limit: int = Field(default=0, ge=0, description="The most problems of each source, for a trial; 0: all.")
 
 
 class ProcessConfig(Section):
@@ -34,9 +34,9 @@ class ProcessConfig(Section):
 
 
 class FilterConfig(Section):
-    similarity: float = Field(default=0.8, gt=0, le=1, description="Problems as alike as this are duplicates.")
-    evaluation: list[Source] = Field(default=[], description="Sets to evaluate on: problems like theirs are dropped.")
-    overlap: float = Field(default=0.22, gt=0, le=1, description="The share of 16-grams that makes it such a problem.")
+    similarity: float = Field(default=0.8, gt=0, le=1, description="Problems at least this similar are duplicates.")
+    evaluation: list[Source] = Field(default=[], description="Evaluation sets; overlapping problems are dropped.")
+    overlap: float = Field(default=0.22, gt=0, le=1, description="The share of equal 16-grams that is an overlap.")
     after: str = Field(default="", pattern=DATE, description="Only problems of this date or later, such as 2023-01-01.")
     before: str = Field(default="", pattern=DATE, description="Only problems before this date.")
     unknown_date: Unknown = Field(default="keep", description="Keep or drop problems without a date.")
@@ -47,17 +47,17 @@ class FilterConfig(Section):
 class DifficultyConfig(Section):
     by: Literal["auto", "none", "predictor", "endpoint"] = Field(
         default="auto",
-        description="Who scores difficulty: the offline predictor, an LLM endpoint, or nobody; auto: the predictor, "
-        "where there is one, or labels enough to train it.",
+        description="What scores difficulty: the offline predictor, an LLM endpoint, or none; auto: the predictor, if "
+        "there is one, or enough labels to train it.",
     )
-    predictor: str = Field(default="", description="A predictor's file; empty: one is trained on the labels there are.")
+    predictor: str = Field(default="", description="A predictor's file; empty: one is trained on the problems' labels.")
     calibrate: str = Field(default="", description="A model whose pass rates map scores to success; empty: none.")
-    attempts: int = Field(default=4, ge=1, description="Its attempts at each problem.")
+    attempts: int = Field(default=4, ge=1, description="The number of attempts of that model at each problem.")
     attempt_tokens: int = Field(default=1024, ge=1, description="The most tokens of an attempt.")
-    calibrate_on: int = Field(default=200, ge=10, description="The number of problems it attempts.")
+    calibrate_on: int = Field(default=200, ge=10, description="The number of problems that the model attempts.")
     floor: float = Field(default=0.0, ge=0, le=1, description="Drop problems easier than this score; 0: none.")
     target: dict[str, float] = Field(
-        default={}, description="Shares of easy, medium and hard to end with, such as {easy = 0.2, hard = 0.5}."
+        default={}, description="Target shares of easy, medium and hard, such as {easy = 0.2, hard = 0.5}."
     )
     size: int = Field(default=0, ge=0, description="The most problems that stay, drawn by a hash of the id; 0: all.")
 
@@ -88,8 +88,8 @@ class ForgeConfig(Section):
 
 
 class VerifyConfig(Section):
-    mutants: int = Field(default=24, ge=0, description="Wrong variants of a reference that its tests are tried on.")
-    alive: float = Field(default=0.35, gt=0, le=1, description="Tests that let more of them pass are weak.")
+    mutants: int = Field(default=24, ge=0, description="Mutants (wrong variants of a reference) to try the tests on.")
+    alive: float = Field(default=0.35, gt=0, le=1, description="Tests that accept more than this share are weak.")
     unverified: Unknown = Field(default="keep", description="Keep or drop problems without any solution.")
 
 

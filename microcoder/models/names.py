@@ -94,7 +94,7 @@ def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
         source = _resolve(base, fetch)
     except ModelError as error:
         raise ModelError(
-            f"{found} is an adapter for the model {base!r}, which cannot be had: {error}\n"
+            f"{found} is an adapter for the model {base!r}, which cannot be loaded: {error}\n"
             f'If it is elsewhere now, change "base_model_name_or_path" in {found / "adapter_config.json"}.'
         ) from None
     if source.adapter:

@@ -138,7 +138,7 @@ def describe(test: ClaimTest, effect: Effect) -> str:
     seeds = f"{len(effect.values)} seed{'s' * (len(effect.values) != 1)}"
     seeds += f" ({effect.left_out} left out)" if effect.left_out else ""
     if effect.low is None or effect.high is None:
-        return f"{test.statistic}, {arms}: {seeds}, and it takes two to tell an effect from chance"
+        return f"{test.statistic}, {arms}: {seeds}, but an interval needs two"
     width = (effect.high - effect.low) / 2 or abs(effect.estimate) or 1.0
     digits = max(0, 1 - math.floor(math.log10(width)))  # two significant digits of the interval
     numbers = f"{effect.estimate:+.{digits}f} ({effect.low:.{digits}f} to {effect.high:.{digits}f})"

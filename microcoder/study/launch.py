@@ -202,7 +202,7 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
         if status or not finished(folder):
             first = name not in again and len(read_metrics(folder)) > 1
             (again if first else outcome.failed).append(name)
-            words = "it goes on after the others; " if first else ""
+            words = "it is resumed after the others; " if first else ""
             tell(f"{name}: failed with exit status {status}; {words}the end of {last.log}:\n{tail(last.log)}")
             return [job(planned[name])] if first else []
         for file in folder.glob("checkpoints/*/optimizer.pt"):
@@ -221,7 +221,7 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
     left = side_by_side(map(job, todo), together, seconds_left, ended, lambda each: not waits(each.name))
     outcome.left += [each.name for each in left]
     for name in filter(waits, outcome.left):
-        tell(f"{name}: not begun, for it goes on from {planned[name].after}, which is not finished")
+        tell(f"{name}: not started: it continues from {planned[name].after}, which is not finished")
 
 
 def command(run: Planned, out: Path) -> list[str]:

@@ -176,7 +176,7 @@ def _test(record: dict[str, Any], where: str) -> ClaimTest:
     if type(by) not in (int, float) or not 0 <= by < math.inf:
         raise StudyError(f"{where}: by is {by!r}; it must be a number from 0 on, the size that counts: by = 0.02")
     if record["expect"] == "same" and by == 0:
-        raise StudyError(f"{where}: by is 0, and nothing is measured as exactly the same; say within how much it is")
+        raise StudyError(f"{where}: by is 0, but no two measurements are equal; give the size that counts: by = 0.02")
     if ("of" in record) == ("over" in record):
         found = "both" if "of" in record else "neither"
         raise StudyError(f'{where}: it has {found} of "of" and "over"; name one arm, or list the arms of a trend')
@@ -235,7 +235,7 @@ def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where:
     here = {**record, **at_scale(record, scale, ("label", "set", "stages", "ramp"), where)}
     text(here, ["name", *(name for name in ("label", "after") if name in here)], where)
     if not NAME.fullmatch(here["name"]):
-        raise StudyError(f"{where}: a name has letters, digits, - and _ only, for it becomes part of a folder's")
+        raise StudyError(f"{where}: a name becomes part of a folder's name; use only letters, digits, - and _")
     settings = (*shared, *texts(here, "set", where))
     config = configured(settings, where)
     stages = [*_stages(here.get("stages", []), config, where), *_ramp(here.get("ramp"), config, where)]
@@ -260,7 +260,7 @@ def configured(settings: Sequence[str], where: str) -> Config:
     """Load the configuration of an arm. Raise StudyError for settings that an arm may not set, and for bad values."""
     for name in (setting.partition("=")[0] for setting in settings):
         if name in TAKEN:
-            raise StudyError(f"{where}: {name} is not an arm's to set: {TAKEN[name]}; leave it out")
+            raise StudyError(f"{where}: an arm cannot set {name}: {TAKEN[name]}; leave it out")
     try:
         return load(None, list(settings))
     except ConfigError as error:
@@ -318,7 +318,7 @@ def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Stu
     text(data, [name for name in ("title", "about") if name in data], where)
     figure: Any = data.get("figure", 0)
     if type(figure) is not int or figure < 0:
-        raise StudyError(f"{where}: figure is {figure!r}; it must be the number of one of the paper's: figure = 2")
+        raise StudyError(f"{where}: figure is {figure!r}; it must be the number of a figure of the paper: figure = 2")
     here = {**data, **at_scale(data, scale, ("shared", "measurements"), where)}
     measurements = texts(here, "measurements", where)
     only(measurements, MEASUREMENTS, f"{where}: measurements")

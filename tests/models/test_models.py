@@ -79,7 +79,7 @@ def test_an_adapter_comes_with_the_model_it_was_trained_on(tmp_path):
 @pytest.mark.parametrize(
     ("base", "words"),
     [
-        ("/moved/away", r"adapter for the model '/moved/away', which cannot be had: there is no folder"),
+        ("/moved/away", r"adapter for the model '/moved/away', which cannot be loaded: there is no folder"),
         (None, 'has no "base_model_name_or_path"'),
         ("{folder}/other", "adapter for another adapter"),
     ],

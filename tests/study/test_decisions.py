@@ -163,7 +163,7 @@ def test_claims_are_read_from_the_file_of_their_study():
         ("by = 0.02", "by = -0.02", "by is -0.02"),
         ("by = 0.02", "by = nan", "by is nan"),
         ("by = 0.02", "by = true", "by is True"),
-        ('"more"\nby = 0\n', '"same"\nby = 0\n', "claim 30, test 2: by is 0, and nothing is measured as exactly"),
+        ('"more"\nby = 0\n', '"same"\nby = 0\n', "claim 30, test 2: by is 0, but no two measurements are equal"),
         ('of = "conditional"\nagainst = "none"', "", 'it has neither of "of" and "over"'),
         ("over = [", 'of = "all"\nover = [', 'it has both of "of" and "over"'),
         ("over = [", 'against = "all"\nover = [', '"against" goes with "of"'),

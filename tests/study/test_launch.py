@@ -99,7 +99,7 @@ def test_a_run_that_fails_is_named_with_the_end_of_its_log_and_the_others_go_on(
 
 
 def test_what_would_begin_after_a_failed_run_is_not_begun(made):
-    assert "tiny.after-wrong.0: not begun, for it goes on from tiny.wrong.0" in made[1].stdout
+    assert "tiny.after-wrong.0: not started: it continues from tiny.wrong.0" in made[1].stdout
     assert "1 not finished: tiny.after-wrong.0" in made[1].stdout
 
 
@@ -200,7 +200,7 @@ def test_a_run_that_fails_half_way_goes_on_once_after_the_others(tmp_path, runs)
         psutil.wait_procs([trainer], timeout=20)
     words, _ = process.communicate(timeout=200)
     assert process.returncode == 1
-    assert words.count("tiny.plain.0: failed with exit status -9; it goes on after the others; the end of") == 1
+    assert words.count("tiny.plain.0: failed with exit status -9; it is resumed after the others; the end of") == 1
     assert words.count("tiny.plain.0: failed with exit status -9; the end of") == 1
     assert "1 failed: tiny.plain.0; the same command tries again" in words
     assert run(tmp_path).returncode == 0
