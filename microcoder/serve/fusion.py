@@ -138,7 +138,7 @@ def _language(name: Any) -> str:
 
 
 def _number(record: dict[str, Any], name: str, default: float, most: float) -> float:
-    """What is asked for, the default where that is nothing, and never more than `most`."""
+    """Return the requested value, or the default if there is none, but at most `most`."""
     value = record.get(name)
     if value is None:
         return default

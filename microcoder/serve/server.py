@@ -231,7 +231,7 @@ def _judging(found: FastAPI, service: Service) -> None:
 
     @found.get("/v1/info", responses=answers("application/json", {"type": "object"}))
     async def info() -> Response:
-        """What kind of judge this is."""
+        """Describe the judge of this server."""
         return JSONResponse({
             "service": "microcoder", "version": __version__, "workers": service.judge.workers,
             "sandbox": service.judge.sandbox, "languages": sorted(set(LANGUAGES.values())),

@@ -109,7 +109,7 @@ def _with_pilots(probes: list[TemperatureProbe], target: float, pilot: Any) -> l
 
 
 def _reference(probes: Sequence[TemperatureProbe]) -> float:
-    """Where D* is measured: at REFERENCE, or at the viable temperature nearest to it."""
+    """Return the temperature at which D* is measured: REFERENCE, or the nearest viable one."""
     return min((probe.temperature for probe in viable(probes)), key=lambda t: (abs(t - REFERENCE), t))
 
 

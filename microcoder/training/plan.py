@@ -1,4 +1,4 @@
-"""What a training would do, worked out without doing it: batches, stages, memory, what is missing (`--dry-run`).
+"""Plan a training without running it (`--dry-run`): batches, stages, memory, and what is missing.
 
 Batch sizes are settings in problems; an engine counts in responses, passes and updates.
 """

@@ -129,19 +129,19 @@ def also_accuracy(responses: Sequence[Response]) -> float | None:
 
 
 def rewards_of(responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor]:
-    """(0/1 rewards, which of them are known), each (n,)."""
+    """Return 0/1 rewards (n,), and which of them are known (n,)."""
     rewards = torch.tensor([float(response.accepted) for response in responses])
     return rewards, torch.tensor([not response.faulty for response in responses])
 
 
 def signal(responses: Sequence[Response], samples: int) -> torch.Tensor:
-    """(groups,) True where the rewards are not all equal and none was cut."""
+    """Return (groups,) True for groups with different rewards and no cut response."""
     rewards, valid = rewards_of(responses)
     return has_signal(rewards, samples, valid) & ~_incomplete(responses, samples)
 
 
 def _incomplete(responses: Sequence[Response], samples: int) -> torch.Tensor:
-    """(groups,) True where a response was cut."""
+    """Return (groups,) True for groups with a cut response."""
     return torch.tensor([response.cut for response in responses]).reshape(-1, samples).any(1)
 
 
@@ -212,7 +212,7 @@ def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[s
 
 
 def texts(responses: Sequence[Response], decode: Callable[[list[int]], str]) -> tuple[dict[str, str], dict[str, str]]:
-    """(statements, prompts as the model saw them) of the responses' problems, by their ids."""
+    """Return the statements and the prompts of the responses' problems, by id."""
     found = {row.problem.id: row for row in responses}
     return (
         {name: row.problem.statement for name, row in found.items()},

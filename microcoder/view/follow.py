@@ -229,7 +229,7 @@ class Columns(Follower):
         self.broken = 0
 
     def series(self, name: str) -> tuple[Array, Array]:
-        """(steps, values), NaN where the metric was not recorded."""
+        """Return (steps, values) of a metric, NaN where it was not recorded."""
         with self.lock:
             return np.array(self.steps), self._values(name)
 

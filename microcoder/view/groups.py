@@ -146,7 +146,7 @@ def report(folder: Entry) -> str:
 
 
 def bench_limits(folder: Entry) -> list[tuple[int, list[Group]]]:
-    """(limit, its groups), the smallest limit first."""
+    """Return (limit, groups) for each limit, the smallest first."""
     found: dict[int, list[dict[str, Any]]] = {}
     for name, record in _verdicts(folder):
         row = {"problem": name[0], "verdict": record.get("verdict"), "length": 0}

@@ -154,7 +154,7 @@ def _bench_line(folder: Entry) -> dict[str, Any]:
 
 
 def _stages(columns: Columns) -> list[dict[str, Any]]:
-    """Where the temperature or the response limit changes, in words."""
+    """Describe the changes of temperature and response limit."""
     words: dict[float, list[str]] = {}
     for name, label in STAGED.items():
         x, y = columns.series(name)
