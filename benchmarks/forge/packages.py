@@ -2,9 +2,9 @@
 
     python -m benchmarks.forge packages FOLDER
 
-FOLDER holds problem packages (problem.yaml). The first accepted Python submission is the reference; the other Python
-ones are scored by the verdict that the package says they must get, as far as the secret tests confirm it here: a
-program that is only wrong in points, or slow on another machine, says nothing.
+FOLDER holds problem packages (problem.yaml). Statements are cleaned as `process` does it. The first accepted Python
+submission is the reference; the other Python ones are scored by the verdict that the package says they must get, as far
+as the secret tests confirm it here: a program that is only wrong in points, or slow on another machine, says nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import replace
 
 from benchmarks.forge.measure import Case, Scored, Verdicts, chosen, measure, parser
-from microcoder.data.record import Record, expected, is_python, usable
+from microcoder.data.process import process
+from microcoder.data.record import Dropped, Record, expected, is_python, usable
 from microcoder.data.sources import icpc
 from microcoder.judge import Judge
 from microcoder.schema import ACCEPTED
@@ -58,6 +59,12 @@ def cases_of(folder: str, largest_mb: float) -> list[Case]:
             left_out["no reference, no samples or nothing to score"] += 1
         else:
             seen = replace(problem, tests=problem.tests[:shown], solutions=[{"code": right[0]}])
+            try:
+                cleaned = process(Record(seen).copy()).problem
+            except Dropped as loss:
+                left_out[f"process: {loss.reason}"] += 1
+                continue
+            seen = replace(seen, statement=cleaned.statement)
             scored = [Scored(code, True, f"accepted {n}") for n, code in enumerate(right[1:], 2)]
             scored += [Scored(one["code"], False, f"{one['verdict']} {n}") for n, one in enumerate(wrong)]
             cases[problem.id] = Case(seen, scored, {"samples": seen, "secret": replace(problem, solutions=[])})
