@@ -64,6 +64,7 @@ test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: rea
 
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 docs: $(STAMP)  ## the docs site in build/site, strictly: a dead link fails

@@ -51,8 +51,9 @@ def main() -> None:
     started = time.monotonic()
     with multiprocessing.Pool() as pool:
         chunk = 5000
-        texts = [pair for part in pool.map(_texts, [(args, n, chunk) for n in range(args.samples // chunk)])
-                 for pair in part]
+        texts = [
+            pair for part in pool.map(_texts, [(args, n, chunk) for n in range(args.samples // chunk)]) for pair in part
+        ]
         tokenizer = train_tokenizer((prompt + answer for prompt, answer in texts[:50_000]), args.vocabulary)
         ids, learn = encode(tokenizer, texts)
     print(f"{len(texts)} samples, {len(ids) / 1e6:.1f} M tokens, {time.monotonic() - started:.0f} s", flush=True)

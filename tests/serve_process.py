@@ -42,7 +42,6 @@ class Served:
     def processes(self) -> int:
         return len(psutil.Process(self.process.pid).children(recursive=True))
 
-
     def memory(self) -> int:
         """MB of the service itself, without its workers."""
         return int(psutil.Process(self.process.pid).memory_info().rss) >> 20

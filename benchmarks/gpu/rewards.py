@@ -174,9 +174,7 @@ def report(out: Path, data: Path) -> str:
     from microcoder import Judge, load_problems
 
     forged = {problem.id: problem for problem in load_problems(data / REWARDS["forged"])}
-    lines = [
-        "| run | steps | reward | validation (examples) | test | wrong among accepted, first and last 5 steps |"
-    ]
+    lines = ["| run | steps | reward | validation (examples) | test | wrong among accepted, first and last 5 steps |"]
     lines += ["| --- | --- | --- | --- | --- | --- |"]
     base = out / "bench" / "base.test" / "scores.json"
     lines += [f"| untrained | | | | {_scored(base)} | |"] if base.exists() else []

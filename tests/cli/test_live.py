@@ -77,9 +77,7 @@ def lines_of(shown):
 def test_a_step_is_one_line():
     (title, line) = plain(60, ("step", {"step": 12} | STEP))
     assert title == "title"
-    assert line == (
-        "step 12/60  reward  0.41  acc 0.40  len    63  D 0.52  gen  1.2s judge  0.8s upd  2.1s  eta 3m12s"
-    )
+    assert line == ("step 12/60  reward  0.41  acc 0.40  len    63  D 0.52  gen  1.2s judge  0.8s upd  2.1s  eta 3m12s")
 
 
 def test_columns_line_up_whatever_the_step_and_whatever_is_missing():

@@ -77,7 +77,9 @@ def predictor():
 
 def test_what_would_tell_the_answer_is_not_looked_at():
     plain = record(EASY)
-    telling = record(EASY, label="hard", ident="leetcode/3000", title="Hard one", date="2024-01-01", url="https://x/3000")
+    telling = record(
+        EASY, label="hard", ident="leetcode/3000", title="Hard one", date="2024-01-01", url="https://x/3000"
+    )
     telling.problem = dataclasses.replace(
         telling.problem, tags=["hard"], source="s", platform="p", difficulty_score=0.9, lineage=["x"], language="en"
     )

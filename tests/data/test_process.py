@@ -312,7 +312,7 @@ def test_a_problem_without_a_statement_is_dropped(statement):
 
 
 BODY = "    total = a\n    for _ in range(b):\n        total += 1\n    return total"
-PROGRAM = f"import math\n\ndef add(a, b):\n    \"\"\"Return the sum of the two numbers.\"\"\"\n{BODY}\n"
+PROGRAM = f'import math\n\ndef add(a, b):\n    """Return the sum of the two numbers."""\n{BODY}\n'
 
 
 @pytest.mark.parametrize("shown", [f"```python\n{PROGRAM}```", f"Solution:\n\n{BODY}", BODY.replace("    ", "\t")])

@@ -236,9 +236,7 @@ def test_a_problem_that_cannot_be_judged_is_an_internal_error(judge: Judge) -> N
     assert verdict.verdict == "internal_error" and "list of arguments" in verdict.message
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"), [({"policy": "lenient"}, "robust"), ({"sandbox": "docker"}, "landlock")]
-)
+@pytest.mark.parametrize(("options", "hint"), [({"policy": "lenient"}, "robust"), ({"sandbox": "docker"}, "landlock")])
 def test_wrong_options_say_what_would_work(options: dict[str, str], hint: str) -> None:
     with pytest.raises(JudgeError, match=hint):
         Judge(workers=1, **options)  # type: ignore[arg-type]

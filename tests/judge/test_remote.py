@@ -208,7 +208,9 @@ def test_an_address_or_a_token_that_is_wrong_is_said_at_once(monkeypatch: pytest
 
 def test_a_config_may_name_the_service_alone(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text('judge = "http://there:8422"\n')
-    assert load(tmp_path / "my.toml").judge.on == load(None, ["judge=http://there:8422"]).judge.on == "http://there:8422"
+    assert (
+        load(tmp_path / "my.toml").judge.on == load(None, ["judge=http://there:8422"]).judge.on == "http://there:8422"
+    )
     assert load(tmp_path / "my.toml", ["judge.on=here"]).judge == load().judge
     with pytest.raises(ConfigError, match=r"judge\.on is \"there\" \(text\); expected"):
         load(None, ["judge=there"])

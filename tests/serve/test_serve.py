@@ -82,7 +82,9 @@ def test_settings_travel_with_a_request(service: Served) -> None:
     verdicts = {
         name: service.ask("POST", "/v1/judge", {**lenient, "settings": settings})[1]
         for name, settings in {
-            "robust": {}, "paper": {"policy": "paper"}, "all": {"stop_at_first_failure": False},
+            "robust": {},
+            "paper": {"policy": "paper"},
+            "all": {"stop_at_first_failure": False},
         }.items()
     }
     assert {name: verdict["verdict"] for name, verdict in verdicts.items()} == {
@@ -116,8 +118,12 @@ def test_settings_travel_with_a_request(service: Served) -> None:
         ("/v1/judge", {"problem": SQUARE, "code": RIGHT, "settings": {"sandbox": "rlimits"}}, 422, "sandbox"),
         ("/v1/judge", {"problem": SQUARE, "code": "#" * (3 << 20)}, 413, "--max-mb"),
         ("/v1/judge/many", {"candidates": []}, 422, "at least one"),
-        ("/v1/judge/many", {"candidates": [{"problem": SQUARE, "code": "#"}, {"problem": SQUARE}]}, 422,
-         "candidates[1]: a solution"),
+        (
+            "/v1/judge/many",
+            {"candidates": [{"problem": SQUARE, "code": "#"}, {"problem": SQUARE}]},
+            422,
+            "candidates[1]: a solution",
+        ),
         ("/v1/judge/many", {"candidates": [{"problem": SQUARE, "code": RIGHT, "id": "x"}] * 2}, 422, "same id"),
         ("/v1/judge/many", {"candidates": [{"problem": SQUARE, "code": "#"}] * 1000}, 413, "at most 512"),
         ("/v1/jugde", {}, 404, "/openapi.json"),
