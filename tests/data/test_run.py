@@ -243,7 +243,7 @@ def test_what_somebody_else_has_in_the_output_folder_is_neither_removed_nor_writ
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("mine")
     refused = run("run", folder / "data.toml", f"output.folder={tmp_path}")
-    assert refused.exit_code == 2 and "name another place" in refused.output
+    assert refused.exit_code == 2 and "name another folder" in refused.output
     (tmp_path / "process/1-clean/notes.txt").unlink()
     assert run("run", folder / "data.toml", f"output.folder={tmp_path}", "verify.mutants=0").exit_code == 0
     assert (tmp_path / "filter/mine/notes.txt").read_text() == "mine"

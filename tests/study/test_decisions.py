@@ -275,8 +275,8 @@ def test_a_claim_over_arms_is_decided_by_their_trend():
     [
         ({"a": [1.0, 2.0]}, "study 's' has no runs of b"),
         ({}, "study 's' has no runs of a, b"),
-        ({"a": [1.0, 2.0], "b": [1.0]}, "last(reward), a - b: 1 seed (1 left out), and it takes two"),
-        ({"a": [math.nan] * 2, "b": [1.0, 2.0]}, "last(reward), a - b: 0 seeds (2 left out), and it takes two"),
+        ({"a": [1.0, 2.0], "b": [1.0]}, "last(reward), a - b: 1 seed (1 left out), but an interval needs two"),
+        ({"a": [math.nan] * 2, "b": [1.0, 2.0]}, "0 seeds (2 left out), but an interval needs two"),
     ],
 )
 def test_a_claim_without_two_seeds_of_every_arm_was_not_run(arms, words):

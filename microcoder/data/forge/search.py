@@ -298,8 +298,8 @@ def _given(problem: Problem, text: str) -> object:
 def reduced(finds: Sequence[Find], most: int, large: int) -> list[Find]:
     """A small set of new inputs that kills all that the whole does and that the old tests do not; then the diverse."""
     new = [find for find in finds if not find.old]
-    slowest = sorted((find for find in new if find.limit), key=lambda find: -find.label.cpu_s)
-    chosen = slowest[: min(large, most)]
+    largest = sorted((find for find in new if find.limit), key=lambda find: -len(find.candidate.input))
+    chosen = largest[: min(large, most)]  # not by measured time, so that the same seed forges the same tests
     new = [find for find in new if len(find.candidate.input) <= SMALL and not find.limit]
     covered = Counter(kill for find in finds if find.old for kill in find.kills)
     for depth in (1, 2, 3):  # each rival by one input, then by a second and a third where there are such
