@@ -11,13 +11,24 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..schema import ACCEPTED, VERDICTS, Compare, Problem, Test
 
 _FIELDS = {each.name for each in dataclasses.fields(Problem)}
+
+
+class Closes(Protocol):
+    def close(self) -> None: ...
+
+
+R = TypeVar("R")
+T = TypeVar("T", bound=Closes)
 
 
 @dataclass(slots=True)
@@ -56,6 +67,49 @@ class Dropped(Exception):
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason, self.detail = reason, detail
+
+
+# --- many records at a time
+
+
+def in_order(records: Iterable[Record], work: Callable[[Record], R], window: int) -> Iterator[R]:
+    """Yield work(record) for each record in order; each has a thread of its own, `window` at a time."""
+    pool = ThreadPoolExecutor(window, thread_name_prefix="record")
+    waiting: deque[Future[R]] = deque()
+    try:
+        for record in records:
+            waiting.append(pool.submit(work, record))
+            if len(waiting) >= 2 * window:  # finished records wait here for a slow one before them
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Idle(Generic[T]):
+    """A pool of things that are dear to make: a thread borrows one and gives it back."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self.make = make
+        self.things: list[T] = []
+
+    @contextmanager
+    def one(self) -> Iterator[T]:
+        """Lend an idle one, or a new one."""
+        try:
+            thing = self.things.pop()
+        except IndexError:
+            thing = self.make()
+        try:
+            yield thing
+        finally:
+            self.things.append(thing)
+
+    def close(self) -> None:
+        """Close all that are idle."""
+        while self.things:
+            self.things.pop().close()
 
 
 # --- solutions

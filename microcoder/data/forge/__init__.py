@@ -16,9 +16,8 @@ own, as in `verify`; results come in the order of the records.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -26,7 +25,7 @@ from typing import Any
 from ...judge import JudgeError
 from ...judge.base import Judging
 from ...schema import ACCEPTED, Problem
-from ..record import DataError, Dropped, Record
+from ..record import DataError, Dropped, Idle, Record, in_order
 from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
 from .answers import Rule, assertion, rule, usable
@@ -34,7 +33,7 @@ from .examples import contradictions
 from .functions import function_space
 from .label import confirmed, time_limit, trusted, with_tests
 from .layouts import stdin_space
-from .run import ProgramRunner, ProgramRunners
+from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Find, Rival, Search, reduced, rivals_of
 from .space import NoSpace, Space
 
@@ -82,23 +81,16 @@ def forge(
     """Yield each record in order, with stronger tests where they could be made. None is lost."""
     options = options or ForgeOptions()
     window = options.window or 2 * judge.workers
-    runners = ProgramRunners(judge.sandbox)
-    pool = ThreadPoolExecutor(window, thread_name_prefix="forge")
-    waiting: deque[Future[Record]] = deque()
+    runners = Idle(partial(ProgramRunner, judge.sandbox))
+    work = partial(_forged, judge=judge, runners=runners, options=options, adversaries=adversaries)
     try:
-        for record in records:
-            waiting.append(pool.submit(_forged, record, judge, runners, options, adversaries))
-            if len(waiting) >= 2 * window:  # those that are done wait here for a slow one before them
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from in_order(records, work, window)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
         runners.close()
 
 
 def _forged(
-    record: Record, judge: Judging, runners: ProgramRunners, options: ForgeOptions, adversaries: Adversaries
+    record: Record, *, judge: Judging, runners: Idle[ProgramRunner], options: ForgeOptions, adversaries: Adversaries
 ) -> Record:
     try:
         with runners.one() as runner:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from itertools import count
 
-from .sections import plain
+from .headings import plain
 from .shape import Block, Choice, Expression, Field, Layout, Line, Node, expression
 
 _INNER = re.compile(r"(?:case|query|test|testcase|text|operation|event|dataset|input)s?", re.I)

@@ -20,9 +20,9 @@ from ...schema import Problem
 from .draws import ELEMENTS, Draw, Hull, Retry
 from .formats import NoFormat, format_layout
 from .guarantees import guarantees
+from .headings import plain, sections, sentences
 from .limits import Limits, environment, places
 from .prose import prose_layouts
-from .sections import plain, sections, sentences
 from .shape import Block, Expression, Field, Layout, Line, Misfit, Node, Scope, counted, expression, scopes
 from .space import Candidate, NoSpace
 

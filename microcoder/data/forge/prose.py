@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, product
 
-from .sections import plain, sentences
+from .headings import plain, sentences
 from .shape import Block, Choice, Expression, Field, Layout, Line, Node, expression
 
 NUMBERS = {"a": 1, "an": 1, "one": 1, "single": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,

@@ -10,8 +10,7 @@ are worth in the end, is said by the judge itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -169,29 +168,6 @@ class ProgramRunner:
 
     def close(self) -> None:
         self.examiner.close()
-
-
-class ProgramRunners:
-    """A pool of runners: threads take one and give it back."""
-
-    def __init__(self, layer: str) -> None:
-        self.layer = layer
-        self.idle: list[ProgramRunner] = []
-
-    @contextmanager
-    def one(self) -> Iterator[ProgramRunner]:
-        try:
-            runner = self.idle.pop()
-        except IndexError:
-            runner = ProgramRunner(self.layer)
-        try:
-            yield runner
-        finally:
-            self.idle.append(runner)
-
-    def close(self) -> None:
-        while self.idle:
-            self.idle.pop().close()
 
 
 def _compare(found: list[list[Reply]], base: list[Reply], numbers: list[int]) -> None:

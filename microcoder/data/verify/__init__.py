@@ -16,16 +16,16 @@ records.
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 from ...judge import JudgeError
 from ...judge.base import Judging
 from ..endpoint import Asks, NoAnswer
-from ..record import DataError, Dropped, Record
-from .agreement import Recorders, agreement
+from ..record import DataError, Dropped, Idle, Record, in_order
+from .agreement import AnswerRecorder, agreement
 from .programs import DEFAULTS, Options
 from .references import references
 from .strength import strength
@@ -51,22 +51,17 @@ def verify(
 ) -> Iterator[Result]:
     """Yield each record in order: kept, or with the reason of its drop. An error in our code is a drop `failed`."""
     window = options.window or 4 * judge.workers
-    recorders = Recorders(judge.sandbox)
-    pool = ThreadPoolExecutor(window, thread_name_prefix="verify")
-    waiting: deque[Future[Result]] = deque()
+    recorders = Idle(partial(AnswerRecorder, judge.sandbox))
+    work = partial(_verified, judge=judge, recorders=recorders, options=options, endpoint=endpoint)
     try:
-        for record in records:
-            waiting.append(pool.submit(_verified, record, judge, recorders, options, endpoint))
-            if len(waiting) >= 2 * window:  # finished records wait here for a slow one before them
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from in_order(records, work, window)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
         recorders.close()
 
 
-def _verified(record: Record, judge: Judging, recorders: Recorders, options: Options, endpoint: Asks | None) -> Result:
+def _verified(
+    record: Record, *, judge: Judging, recorders: Idle[AnswerRecorder], options: Options, endpoint: Asks | None
+) -> Result:
     try:
         with recorders.one() as recorder:
             agreement(record, recorder=recorder, options=options)

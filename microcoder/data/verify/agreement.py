@@ -12,8 +12,7 @@ two answers are the same. Problems with their own checker need no expected outpu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from ...judge.checks import Check, Helpers, natural
@@ -86,29 +85,6 @@ class AnswerRecorder(Examiner):
     def _take(self, output: bytes, _: Helpers) -> Match:
         self.taken.append(output)
         return Match("equal", "")
-
-
-class Recorders:
-    """A pool of recorders: threads take one and give it back."""
-
-    def __init__(self, layer: str) -> None:
-        self.layer = layer
-        self.idle: list[AnswerRecorder] = []
-
-    @contextmanager
-    def one(self) -> Iterator[AnswerRecorder]:
-        try:
-            recorder = self.idle.pop()
-        except IndexError:
-            recorder = AnswerRecorder(self.layer)
-        try:
-            yield recorder
-        finally:
-            self.idle.append(recorder)
-
-    def close(self) -> None:
-        while self.idle:
-            self.idle.pop().close()
 
 
 def _elected(problem: Problem, test: Test, votes: Sequence[Any]) -> tuple[Any, int]:
