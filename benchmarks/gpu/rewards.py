@@ -11,7 +11,8 @@ of their tests). Everything but the tests of the training problems is alike: pro
 rate, temperature, limit. Both arms are validated with examples only, and scored on test before and after.
 
 The report adds what no run can know by itself: of the training programs that a run's own tests accepted, the share
-(each program once) that the forged tests refuse. `qwen pack` packs what there is.
+that the forged tests refuse (each program once, problems with forged tests only, in the first and last four steps
+whose rollouts are there). `qwen pack` packs what there is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 from benchmarks.gpu.qwen_plan import COMMON, SIZES
 from benchmarks.gpu.qwen_run import finished, slim
 from microcoder.files import json_line, write_problems
-from microcoder.runs import read_metrics
+from microcoder.runs import latest_checkpoint, read_metrics
 from microcoder.schema import Solution
 from microcoder.study.launch import Command, side_by_side, tail
 
@@ -138,6 +139,7 @@ def _train(name: str, args: argparse.Namespace) -> Command:
         "rollout.memory=0.07",
         f"train.steps={args.steps}",
         f"train.eval_every={max(1, args.steps // 4)}",
+        f"train.save_every={max(1, args.steps // 4)}",  # so that a run that was stopped goes on, or is scored as it is
         f"train.micro_batch_size={args.micro}",
         f"judge.workers={args.judge_workers}",
         f"grpo.preset={args.preset}",
@@ -147,6 +149,7 @@ def _train(name: str, args: argparse.Namespace) -> Command:
         f"train.folder={args.out / 'runs'}",
         f"train.name={name}",
         *args.set,
+        *(["--resume"] if latest_checkpoint(args.out / "runs" / name) else []),
     ]
     return _command(f"train {name}", words, args)
 
@@ -173,8 +176,12 @@ def report(out: Path, data: Path) -> str:
     """Rewards, validation and test of each run, and the share of accepted training programs that are wrong."""
     from microcoder import Judge, load_problems
 
-    forged = {problem.id: problem for problem in load_problems(data / REWARDS["forged"])}
-    lines = ["| run | steps | reward | validation (examples) | test | wrong among accepted, first and last 5 steps |"]
+    weak = {problem.id: len(problem.tests) for problem in load_problems(data / REWARDS["examples"])}
+    stronger = load_problems(data / REWARDS["forged"])
+    forged = {problem.id: problem for problem in stronger if len(problem.tests) > weak[problem.id]}
+    lines = [
+        "| run | steps | reward | validation (examples) | test | wrong among accepted, first and last 4 steps kept |"
+    ]
     lines += ["| --- | --- | --- | --- | --- | --- |"]
     base = out / "bench" / "base.test" / "scores.json"
     lines += [f"| untrained | | | | {_scored(base)} | |"] if base.exists() else []
@@ -186,7 +193,7 @@ def report(out: Path, data: Path) -> str:
             ends = [sum(part) / len(part) for part in (rewards[:ENDS], rewards[-ENDS:]) if part]
             scores = out / "bench" / f"{folder.name}.test" / "scores.json"
             files = sorted((folder / "rollouts").glob("step_*.jsonl.gz"))
-            wrong = [_wrong(part, forged, judge) for part in (files[:5], files[-5:])]
+            wrong = [_wrong(part, forged, judge) for part in (files[:4], files[-4:])]
             lines.append(
                 f"| {folder.name} | {len(rewards)} | {' -> '.join(f'{end:.3f}' for end in ends)} "
                 f"| {' -> '.join(f'{100 * value:.1f}%' for value in seen)} "
