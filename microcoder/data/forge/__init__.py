@@ -28,10 +28,10 @@ from ...schema import ACCEPTED, Problem
 from ..record import DataError, Dropped, Idle, Record, in_order
 from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
-from .answers import Rule, assertion, rule, usable
+from .answers import Rule, rule, usable
 from .examples import contradictions
 from .functions import function_space
-from .label import confirmed, time_limit, trusted, with_tests
+from .label import assertion, confirmed, time_limit, trusted, with_tests
 from .layouts import stdin_space
 from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Find, Rival, Search, reduced, rivals_of

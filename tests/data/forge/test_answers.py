@@ -6,7 +6,6 @@ import pytest
 
 from microcoder.data.forge.answers import (
     SETS_OF_LISTS,
-    assertion,
     by_disagreement,
     made_of_a_set,
     reconciled,
@@ -14,6 +13,7 @@ from microcoder.data.forge.answers import (
     stated_tolerance,
     usable,
 )  # fmt: skip
+from microcoder.data.forge.label import assertion
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
 
