@@ -11,10 +11,11 @@ import random
 import re
 from typing import Any
 
-from .guarantees import Edges, Guarantees, is_prime
-from .limits import ENDLESS, Env, Limits, Place, gather, spelled
+from .edges import Edges, drawn_edges
+from .guarantees import Guarantees, is_prime
+from .limits import ENDLESS, Env, Spot, StatedLimits, gather
 from .relations import value
-from .shape import Block, Expression, Field, Layout, Line, Misfit, Node, Scope, counted
+from .shape import Block, Field, InputLine, Layout, Misfit, Node, Retry, Scope, count_names, count_of, counted, spelled
 
 STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
 ORDERS = ("as drawn", "rising", "falling")
@@ -22,20 +23,16 @@ ELEMENTS = 200_000  # values in an input at the limits
 FAR = 10**18
 
 
-class Retry(Exception):
-    """No value fits what was drawn before."""
-
-
 class Hull:
     """The smallest and the largest of the values, lengths and letters that the existing tests have, for each place."""
 
     def __init__(self) -> None:
-        self.low: dict[Place, int] = {}
-        self.high: dict[Place, int] = {}
-        self.words: dict[Place, dict[str, int]] = {}
+        self.low: dict[Spot, int] = {}
+        self.high: dict[Spot, int] = {}
+        self.words: dict[Spot, dict[str, int]] = {}
         self.used: set[str] = set()  # the fields that nothing else bounds
 
-    def add(self, place: Place, found: Any) -> None:
+    def add(self, place: Spot, found: Any) -> None:
         for one in found if isinstance(found, list) else [found]:
             if place.field.kind == "real":
                 one = str(one)
@@ -50,7 +47,7 @@ class Draw:
     """One input in the making."""
 
     def __init__(
-        self, layout: Layout, limits: Limits, known: Guarantees, hull: Hull, rng: random.Random, size: float
+        self, layout: Layout, limits: StatedLimits, known: Guarantees, hull: Hull, rng: random.Random, size: float
     ) -> None:
         self.layout, self.limits, self.known, self.hull, self.rng, self.size = layout, limits, known, hull, rng, size
         self.places = {(place.path, place.field.name): place for place in limits.places}
@@ -60,8 +57,8 @@ class Draw:
             for relation in limits.about[edges.ends[0]] + limits.about[edges.ends[1]]:
                 if relation.op in ("<=", "<") and relation.right in limits.names:
                     self.counts.setdefault(relation.right, set())
-        self.style: dict[Place, str] = {}
-        self.fixed: dict[Place, list[int]] = {}
+        self.style: dict[Spot, str] = {}
+        self.fixed: dict[Spot, list[int]] = {}
         self.left = {id(one): one.most for one in known.sums}
         self.cases, self.made = 1, 0
         self.mood = rng.choice(("mixed", "mixed", *STYLES))
@@ -77,7 +74,7 @@ class Draw:
             if isinstance(node, Block):
                 self.block(node, scope, path, env)
                 continue
-            if isinstance(node, Line):
+            if isinstance(node, InputLine):
                 line = node
             else:
                 scope[node.key] = self.rng.randrange(len(node.lines))
@@ -133,7 +130,7 @@ class Draw:
                 except Exception:  # a term that has no value here
                     continue
 
-    def arrange(self, place: Place, children: list[Scope]) -> None:
+    def arrange(self, place: Spot, children: list[Scope]) -> None:
         """Put a column in order, or make it a permutation or distinct."""
         order = self.known.rising.get(place)
         if place in self.known.permutation or place in self.known.distinct or order:
@@ -145,7 +142,7 @@ class Draw:
 
     # --- one field
 
-    def one(self, place: Place, field: Field, env: Env, scope: Scope) -> Any:
+    def one(self, place: Spot, field: Field, env: Env, scope: Scope) -> Any:
         if field.kind == "real":
             if field.count is not None:
                 raise Retry
@@ -182,7 +179,7 @@ class Draw:
                 values.sort(reverse=order == "falling")
         return values
 
-    def shaped(self, place: Place, values: list[Any], low: float, high: float) -> list[Any]:
+    def shaped(self, place: Spot, values: list[Any], low: float, high: float) -> list[Any]:
         """The list as the guarantees want it."""
         rng = self.rng
         if place in self.known.permutation:
@@ -203,7 +200,7 @@ class Draw:
             values = sorted(values, reverse=order in (">", "≥"))
         return values
 
-    def different(self, place: Place, values: list[Any], low: float, high: float) -> list[Any]:
+    def different(self, place: Spot, values: list[Any], low: float, high: float) -> list[Any]:
         if len(set(values)) == len(values):
             return values
         if values and isinstance(values[0], str):
@@ -232,7 +229,7 @@ class Draw:
         self.rng.shuffle(found)
         return found
 
-    def range(self, place: Place, env: Env) -> tuple[float, float, list[Any]]:
+    def range(self, place: Spot, env: Env) -> tuple[float, float, list[Any]]:
         """Bounds of a number; the hull of the existing tests where the statement has none."""
         low, high, unequal = self.limits.bounds(place, env)
         if place in self.known.permutation:
@@ -249,13 +246,13 @@ class Draw:
             raise Retry
         return low, high, unequal
 
-    def number(self, place: Place, env: Env) -> int:
+    def number(self, place: Spot, env: Env) -> int:
         low, high, unequal = self.range(place, env)
         if place.name in self.counts:
             return self.count(place, int(low), int(high), env)
         return self.value(place, self.styled(place), low, high, unequal)
 
-    def count(self, place: Place, low: int, high: int, env: Env) -> int:
+    def count(self, place: Spot, low: int, high: int, env: Env) -> int:
         """How many: within what the size allows, shared with the counts that it multiplies with."""
         rng = self.rng
         room = self.budget
@@ -286,10 +283,18 @@ class Draw:
         least = low if self.size < 0.7 or rng.random() < 0.2 else max(low, int(most * 0.9))
         return rng.choice((most, rng.randint(least, most), rng.randint(least, most), least))
 
-    def block_count(self, edges: Edges) -> str:
-        return _count_of(self.layout.body, edges.path)
+    def edges(self, edges: Edges, number: int, env: Env) -> list[dict[str, int]]:
+        low, high, _ = self.limits.bounds(edges.ends[0], env)
+        if low == -ENDLESS or high == ENDLESS:
+            raise Retry
+        about = self.limits.about[edges.ends[0]]
+        rising = any(r.op in ("<", "<=") and r.right == edges.ends[1].name for r in about)
+        return drawn_edges(edges, number, int(low), int(min(high - low + 1, ELEMENTS)), rising, self.rng)
 
-    def is_cases(self, place: Place) -> bool:
+    def block_count(self, edges: Edges) -> str:
+        return count_of(self.layout.body, edges.path)
+
+    def is_cases(self, place: Spot) -> bool:
         return (
             any(
                 isinstance(node, Block)
@@ -300,12 +305,12 @@ class Draw:
             and not place.path
         )
 
-    def styled(self, place: Place) -> str:
+    def styled(self, place: Spot) -> str:
         if place not in self.style:
             self.style[place] = self.rng.choice(STYLES) if self.mood == "mixed" else self.mood
         return self.style[place]
 
-    def value(self, place: Place, style: str, low: float, high: float, unequal: list[Any] | None = None) -> int:
+    def value(self, place: Spot, style: str, low: float, high: float, unequal: list[Any] | None = None) -> int:
         """A number from low to high."""
         rng, least, most = self.rng, int(max(low, -FAR * 10)), int(min(high, FAR * 10))
         for _ in range(20):
@@ -333,7 +338,7 @@ class Draw:
             style = "wide"
         raise Retry
 
-    def real(self, place: Place) -> str:
+    def real(self, place: Spot) -> str:
         """A number with decimals, within the hull of the existing tests."""
         words = list(self.hull.words[place])
         decimals = max(len(word.partition(".")[2]) for word in words)
@@ -344,14 +349,14 @@ class Draw:
 
     # --- words
 
-    def letters(self, place: Place) -> str:
+    def letters(self, place: Spot) -> str:
         given = self.known.alphabet.get(place)
         if given is None:
             given = "".join(sorted(set("".join(self.hull.words.get(place, {"a": 1})))))
             self.hull.used.add(place.field.name)
         return given
 
-    def word(self, place: Place, env: Env, scope: Scope) -> str:
+    def word(self, place: Spot, env: Env, scope: Scope) -> str:
         rng = self.rng
         if place in self.known.choices:
             return rng.choice(self.known.choices[place])
@@ -394,88 +399,6 @@ class Draw:
             )
         return "".join(made)
 
-    # --- edges
-
-    def edges(self, edges: Edges, number: int, env: Env) -> list[dict[str, int]]:
-        rng = self.rng
-        low, high, _ = self.limits.bounds(edges.ends[0], env)
-        if low == -ENDLESS or high == ENDLESS:
-            raise Retry
-        first, vertices = int(low), int(min(high - low + 1, number + 1 if edges.tree else ELEMENTS))
-        if edges.tree and vertices != number + 1:
-            raise Retry
-        pairs: list[tuple[int, int]] = []
-        if edges.tree or edges.connected:
-            if number < vertices - 1:
-                raise Retry
-            kind = rng.choice(("path", "star", "random", "random", "deep", "binary"))
-            for v in range(1, vertices):
-                parent = {"path": v - 1, "star": 0, "binary": (v - 1) // 2}.get(kind)
-                if parent is None:
-                    parent = rng.randint(max(0, v - 3), v - 1) if kind == "deep" else rng.randrange(v)
-                pairs.append((parent, v))
-        seen = {(min(p), max(p)) for p in pairs}
-        tries = 0
-        while len(pairs) < number:
-            tries += 1
-            a, b = rng.randrange(vertices), rng.randrange(vertices)
-            if edges.simple and (a == b or (min(a, b), max(a, b)) in seen):
-                if tries > 50 * number + 100:
-                    raise Retry
-                continue
-            seen.add((min(a, b), max(a, b)))
-            pairs.append((a, b))
-        names = list(range(vertices))
-        if rng.random() < 0.7:
-            rng.shuffle(names)
-        if rng.random() < 0.7:
-            rng.shuffle(pairs)
-        rising = any(r.op in ("<", "<=") and r.right == edges.ends[1].name for r in self.limits.about[edges.ends[0]])
-        found = []
-        for a, b in pairs:
-            u, v = names[a] + first, names[b] + first
-            if (rising and u > v) or (not rising and rng.random() < 0.3):
-                u, v = v, u
-            found.append({edges.ends[0].field.name: u, edges.ends[1].field.name: v})
-        return found
-
 
 def _indices(source: str) -> set[str]:
     return set(re.findall(r"\[(\w+)(?:\s?[-+]\s?\d+)?\]", source))
-
-
-def _count_of(nodes: tuple[Node, ...], path: tuple[str, ...]) -> str:
-    for node in nodes:
-        if isinstance(node, Block) and path and node.key == path[0]:
-            return node.count.text if len(path) == 1 else _count_of(node.body, path[1:])
-    return ""
-
-
-def count_names(nodes: tuple[Node, ...], around: tuple[str, ...] = ()) -> dict[str, set[str]]:
-    """The fields that say how many, and for each of them those that it multiplies with."""
-    found: dict[str, set[str]] = {}
-
-    def names(expression: Expression | None) -> tuple[str, ...]:
-        if expression is None:
-            return ()
-        out: list[str] = []
-        for name, sub in expression.names():
-            out += [spelled(f"{name}_{sub}" if sub else name)] if len(name) == 1 or sub else [name, *name]
-        return tuple(out)
-
-    def together(group: tuple[str, ...]) -> None:
-        for name in group:
-            found.setdefault(name, set()).update(group)
-
-    for node in nodes:
-        if isinstance(node, Block):
-            group = (*around, *names(node.count))
-            together(group)
-            for name, others in count_names(node.body, group).items():
-                found.setdefault(name, set()).update(others)
-        else:
-            for line in (node,) if isinstance(node, Line) else node.lines:
-                for field in line.fields:
-                    if field.count is not None or field.length is not None:
-                        together((*around, *names(field.count), *names(field.length)))
-    return found

@@ -16,7 +16,8 @@ import re
 from itertools import count
 
 from .headings import plain
-from .shape import Block, Choice, Expression, Field, Layout, Line, Node, expression
+from .shape import Block, Field, InputLine, Layout, Node, OneOf
+from .terms import Expression, expression
 
 _INNER = re.compile(r"(?:case|query|test|testcase|text|operation|event|dataset|input)s?", re.I)
 _NAME = re.compile(r"([A-Za-z]+'?)(?:_(\{[^{}]*\}|\w+))?")
@@ -33,7 +34,7 @@ def format_layout(section: str) -> Layout:
     groups = _groups(plain(section))
     if not groups:
         raise NoFormat("there is no format")
-    reader = _Reader(groups)
+    reader = _FormatReader(groups)
     body = reader.nodes(groups[0])
     return Layout(tuple(body))
 
@@ -78,7 +79,7 @@ def _row(line: str) -> Row | None:
     return words or None
 
 
-class _Reader:
+class _FormatReader:
     def __init__(self, groups: list[list[Row]]) -> None:
         self.groups, self.next, self.keys = groups, 1, count(1)
 
@@ -132,15 +133,15 @@ class _Reader:
         if (len(tagged) == len(groups) or len(rows) == len(groups[0])) and len(set(tags)) == len(tags) > 1:
             if all(tag.isdigit() or not tag.isalnum() for tag in tags):
                 lines = tuple(
-                    Line((Field(row[0][0], kind="tag"), *self._line(row[1:]).fields)) if row[1:] else
-                    Line((Field(row[0][0], kind="tag"),))
+                    InputLine((Field(row[0][0], kind="tag"), *self._line(row[1:]).fields)) if row[1:] else
+                    InputLine((Field(row[0][0], kind="tag"),))
                     for row in rows
                 )  # fmt: skip
-                return [Choice(lines, f"#{next(self.keys)}")]
+                return [OneOf(lines, f"#{next(self.keys)}")]
         self.next = len(self.groups) - len(groups) + 1
         return self.nodes(groups[0])
 
-    def _line(self, row: Row, outer: str = "") -> Line:
+    def _line(self, row: Row, outer: str = "") -> InputLine:
         """The fields of a row. `outer`: the last index of the block around it, which is no part of a name."""
         fields: list[Field] = []
         at = 0
@@ -167,7 +168,7 @@ class _Reader:
             index = _own(index.rstrip("&"), outer)
             fields.append(Field(f"{name}_{index}" if index else name, None, "auto"))
             at += 1
-        return Line(tuple(fields))
+        return InputLine(tuple(fields))
 
 
 def _shape(rows: list[Row]) -> list[list[str]]:

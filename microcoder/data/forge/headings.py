@@ -100,3 +100,42 @@ def sentences(text: str) -> list[str]:
         else:
             found.append(part)
     return found
+
+
+_BETWEEN = re.compile(
+    r"\b([A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:(?:, | and |, and )[A-Za-z](?:_\w)?)*) (?:is"
+    r"|are) (?:an? )?(?:\w+ )?integers? (?:between|from) (\S+) (?:and|to"
+    r"|through) ([^\s,.]+)"
+)
+_MEMBER = re.compile(r"((?:[A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:, )?)+) ?∈ ?\{(-?\d+(?:, ?-?\d+)*)\}")
+_LENGTH = re.compile(
+    r"\b([A-Za-z](?:_\w)?) (?:is|are) (?:an? )?(?:\w+ )?strings?[^.]{0,60}? (?:of length "
+    r"|length )?(?:between|from|at least) (\S+?) (?:and|to) (?:at most )?([^\s,.]+)"
+)
+
+
+def relating(sentence: str) -> list[str]:
+    """The parts of a sentence that hold relations: what stands in brackets, the rest, and what it tells in words."""
+    parts, rest, depth, start = [], "", 0, 0
+    for n, letter in enumerate(sentence):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "(" and depth == 1:
+            rest, start = rest + sentence[start:n], n
+        elif letter == ")" and depth == 0:
+            inner = sentence[start + 1 : n]
+            if re.search(r"[≤<≥>≠]", inner):
+                parts.append(inner)
+            else:
+                rest += sentence[start : n + 1]
+            start = n + 1
+    rest += sentence[start:]
+    if re.search(r"[≤<≥>≠]|\w\|? = ", rest):
+        parts.append(re.split(r"[,;]? (?:for|where|such that)\b", rest)[0] if not parts else rest)
+    if found := _BETWEEN.search(sentence):
+        parts += [f"{found[2]} ≤ {name} ≤ {found[3]}" for name in re.split(r", and |, | and ", found[1])]
+    if (found := _MEMBER.search(sentence)) and (numbers := sorted(map(int, re.findall(r"-?\d+", found[2])))):
+        if numbers == list(range(numbers[0], numbers[-1] + 1)):
+            parts += [f"{numbers[0]} ≤ {name} ≤ {numbers[-1]}" for name in re.split(r", ", found[1])]
+    if found := _LENGTH.search(sentence):
+        parts.append(f"{found[2]} ≤ |{found[1]}| ≤ {found[3]}")
+    return parts

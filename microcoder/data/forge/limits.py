@@ -1,8 +1,8 @@
 """What a statement allows for the values of a layout: relations as checks and as bounds, and facts.
 
-    Limits(layout, text)      every relation of the text that speaks of fields of the layout
-    limits.fault(scope)       the first one that the values break, in words
-    limits.bounds(place, env) what is left for one value, given those that are there
+    StatedLimits(layout, texts)  every relation of the text that speaks of fields of the layout
+    limits.broken(scope)         the relations that the values break
+    limits.bounds(place, env)    what is left for one value, given those that are there
 
 A scope's environment holds its own values, those around it, and for each block a list for each field in it: so `L_i`
 is an element of a list where the block is seen from outside, and `l` is a number where it is seen from within.
@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from .relations import OPPOSITE, Checker, Relation, narrowed, relations
-from .shape import Block, Choice, Field, Layout, Line, Node, Scope, scopes
+from .shape import Block, Field, InputLine, Layout, Node, OneOf, Scope, scopes, spelled
 
 Path = tuple[str, ...]
 Env = dict[str, Any]
@@ -26,7 +26,7 @@ ENDLESS = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Spot:
     """Where a field stands: the blocks around it, and its name in an environment."""
 
     name: str
@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Rule:
+class Condition:
     """A relation that can be checked in every scope at the end of a path."""
 
     home: Path
@@ -43,22 +43,17 @@ class Rule:
     text: str
 
 
-def spelled(name: str) -> str:
-    """A field's name in environments: x_0 is one value of its own, no element of a list."""
-    return name.replace("_", "Q").replace("'", "q").replace(",", "q").replace(" ", "")
-
-
-def places(nodes: tuple[Node, ...], path: Path = ()) -> Iterator[Place]:
+def places(nodes: tuple[Node, ...], path: Path = ()) -> Iterator[Spot]:
     for node in nodes:
         if isinstance(node, Block):
             yield from places(node.body, (*path, node.key))
         else:
             seen = set()
-            for line in (node,) if isinstance(node, Line) else node.lines:
+            for line in (node,) if isinstance(node, InputLine) else node.lines:
                 for field in line.fields:
                     if field.kind != "tag" and field.name not in seen:
                         seen.add(field.name)
-                        yield Place(spelled(field.name), path, field)
+                        yield Spot(spelled(field.name), path, field)
 
 
 def environment(scope: Scope, nodes: tuple[Node, ...], around: Env | None = None) -> Env:
@@ -71,7 +66,7 @@ def environment(scope: Scope, nodes: tuple[Node, ...], around: Env | None = None
             for child in children:
                 environment(child, node.body, env)
             gather(env, node, children)
-        elif isinstance(node, Line):
+        elif isinstance(node, InputLine):
             for field in node.fields:
                 if field.kind != "tag":
                     env[spelled(field.name)] = scope[field.name]
@@ -84,7 +79,7 @@ def environment(scope: Scope, nodes: tuple[Node, ...], around: Env | None = None
 
 def gather(env: Env, block: Block, children: list[Scope]) -> None:
     """Put the columns of a block into the environment around it."""
-    choice = any(isinstance(node, Choice) for node in block.body)
+    choice = any(isinstance(node, OneOf) for node in block.body)
     for place in places(block.body):
         if place.name not in env or isinstance(env[place.name], list):
             if choice:
@@ -93,18 +88,18 @@ def gather(env: Env, block: Block, children: list[Scope]) -> None:
                 env[place.name] = [child.env[place.name] for child in children]
 
 
-class Limits:
+class StatedLimits:
     """The relations that a text states about the fields of a layout."""
 
     def __init__(self, layout: Layout, texts: dict[str, list[str]]) -> None:
         self.layout = layout
         self.places = list(places(layout.body))
-        self.names: dict[str, list[Place]] = {}
+        self.names: dict[str, list[Spot]] = {}
         for place in self.places:
             self.names.setdefault(place.name, []).append(place)
         self.homes = sorted({place.path[:n] for place in self.places for n in range(len(place.path) + 1)}, key=len)
-        self.rules: list[Rule] = []
-        self.about: dict[Place, list[Relation]] = {place: [] for place in self.places}
+        self.rules: list[Condition] = []
+        self.about: dict[Spot, list[Relation]] = {place: [] for place in self.places}
         self.read: set[str] = set()  # the texts that gave a relation
         for text, parts in texts.items():
             for part in parts:
@@ -171,7 +166,7 @@ class Limits:
                 continue
             try:
                 rebased = self._rebased(relation, {n: p for n, p in chosen.items() if p})
-                self.rules.append(Rule(home, Checker(rebased, set(known)), relation.text))
+                self.rules.append(Condition(home, Checker(rebased, set(known)), relation.text))
             except (ValueError, SyntaxError, RecursionError):
                 continue
             taken.append(deepest)
@@ -180,7 +175,7 @@ class Limits:
                 self.about[place] += _alone(relation, place, home, chosen)
         return added
 
-    def _at(self, name: str, home: Path, depths: set[int]) -> Place | None:
+    def _at(self, name: str, home: Path, depths: set[int]) -> Spot | None:
         for place in self.names[name]:
             own = int(place.field.count is not None)
             if place.path[: len(home)] == home:
@@ -221,7 +216,7 @@ class Limits:
 
         return Relation(fixed(relation.left), relation.op, fixed(relation.right), relation.text)
 
-    def _rebased(self, relation: Relation, chosen: dict[str, Place]) -> Relation:
+    def _rebased(self, relation: Relation, chosen: dict[str, Spot]) -> Relation:
         """Lists begin at 0: constant indices move, and an index that is used as a number moves back."""
         starts: dict[str, int] = {}
         for side in (relation.left, relation.right):
@@ -260,7 +255,7 @@ class Limits:
         for place in self.about:
             self.about[place] = [relation for relation in self.about[place] if relation.text != text]
 
-    def broken(self, scope: Scope) -> Iterator[Rule]:
+    def broken(self, scope: Scope) -> Iterator[Condition]:
         """The rules that values break. `environment` was called for the scope."""
         for rule in self.rules:
             for one in scopes(scope, rule.home):
@@ -271,7 +266,7 @@ class Limits:
                 except (NameError, KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, OverflowError):
                     continue  # it says nothing about such values
 
-    def bounds(self, place: Place, env: Env, depth: int = 0, quantity: str = "") -> tuple[float, float, list[Any]]:
+    def bounds(self, place: Spot, env: Env, depth: int = 0, quantity: str = "") -> tuple[float, float, list[Any]]:
         """(lowest, highest, forbidden) for a value, or for `quantity`, such as len(s)."""
         quantity = quantity or place.name
         about = [r for r in self.about[place] if r.left == quantity]
@@ -325,7 +320,7 @@ def _used(source: str) -> dict[str, set[int]]:
     return found
 
 
-def _alone(relation: Relation, place: Place, home: Path, chosen: dict[str, Place | None]) -> list[Relation]:
+def _alone(relation: Relation, place: Spot, home: Path, chosen: dict[str, Spot | None]) -> list[Relation]:
     """The relation with the place alone on its left, seen from the scope of the place; at most two."""
     found = []
     for left, op, right in (
@@ -368,7 +363,7 @@ def _offset(where: ast.BinOp) -> int:
     return found if isinstance(where.op, ast.Add) else -found
 
 
-def _divided(tree: ast.expr, place: Place, right: str, op: str) -> tuple[str, str] | None:
+def _divided(tree: ast.expr, place: Spot, right: str, op: str) -> tuple[str, str] | None:
     """n * m <= K leaves K // m for n."""
     if op in ("<=", "<") and isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
         for one, other in ((tree.left, tree.right), (tree.right, tree.left)):
@@ -377,7 +372,7 @@ def _divided(tree: ast.expr, place: Place, right: str, op: str) -> tuple[str, st
     return None
 
 
-def _within(source: str, place: Place, index: str, shift: int, chosen: dict[str, Place | None]) -> str:
+def _within(source: str, place: Spot, index: str, shift: int, chosen: dict[str, Spot | None]) -> str:
     """A term as the scope of the place sees it: other fields of the same row are plain values."""
 
     class Seen(ast.NodeTransformer):

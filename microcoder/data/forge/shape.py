@@ -1,11 +1,10 @@
 """The layout of a text on stdin: lines of fields, blocks that repeat, and the counts that announce them.
 
     Field     one value, or as many values as an expression says ("a_1 ... a_n")
-    Line      fields on one line
+    InputLine  fields on one line
     Block     a body that is repeated as often as an expression says: rows, queries, test cases
-    Choice    one of several lines, told apart by its first word: queries of several types
+    OneOf     one of several lines, told apart by its first word: queries of several types
     Scope     the values that were read: names to values, and for each block the scopes of its repetitions
-    Expression  "n - 1", "2n", "N(N-1)/2", "min(n, m)", "|s|", "a_{i+1}": written as in statements
 
 `read` turns a text into a Scope or raises Misfit; `write` is its inverse.
 """
@@ -13,192 +12,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z]+'?(?:_\{[^{}]*\}|_[A-Za-z]{2,}\b|_\d+|_[A-Za-z])?)|(?P<sign>[-+*/^(),|]))"
-)
-LARGE = 4000  # digits of a number, and bits of an exponent, that are still worked with
-Look: TypeAlias = Callable[[str, str], Any]  # (name, subscript) -> value; Unknown where there is none
+from .terms import Expression, Unknown
 
 
 class Misfit(ValueError):
     """A text that the layout does not fit."""
 
 
-class Unknown(Exception):
-    """A value that is not there (yet)."""
-
-
-# --- expressions
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A formula over names, as a tree: ("number", 3), ("name", "a", "i+1"), ("-", left, right), ("length", x)."""
-
-    tree: tuple[Any, ...]
-    text: str
-
-    def value(self, look: Look) -> int:
-        return int(_value(self.tree, look))
-
-    def names(self) -> list[tuple[str, str]]:
-        """Every (name, subscript) in it."""
-        return list(_names(self.tree))
-
-    @property
-    def single(self) -> tuple[str, str] | None:
-        """(name, subscript) where the expression is nothing but a name."""
-        return (self.tree[1], self.tree[2]) if self.tree[0] == "name" else None
-
-
-def expression(text: str, known: Mapping[str, Any] | None = None) -> Expression:
-    """Read an expression; ValueError where it is none. With `known`, "nm" is a product if n and m are known."""
-    tokens, at = [], 0
-    text = text.strip()
-    while at < len(text):
-        found = TOKEN.match(text, at)
-        if not found:
-            raise ValueError(f"no expression: {text!r}")
-        tokens += _split(found, known)
-        at = found.end()
-    parser = _Parser(tokens)
-    tree = parser.sum()
-    if parser.at != len(tokens):
-        raise ValueError(f"no expression: {text!r}")
-    return Expression(tree, text)
-
-
-def _split(found: re.Match[str], known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    kind = str(found.lastgroup)
-    word = found[kind]
-    if kind == "name" and word not in ("min", "max") and known is not None:
-        base = word.partition("_")[0]
-        if len(base) > 1 and base not in known and word not in known:
-            if not (base.isalpha() and all(letter in known for letter in base)):
-                raise ValueError(f"{word!r} is no name")
-            return [("name", letter) for letter in base[:-1]] + [("name", base[-1] + word[len(base) :])]
-    return [(kind, word)]
-
-
-class _Parser:
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        self.tokens, self.at = tokens, 0
-
-    def peek(self) -> tuple[str, str]:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
-
-    def take(self, word: str) -> bool:
-        if self.peek() == ("sign", word):
-            self.at += 1
-            return True
-        return False
-
-    def need(self, word: str) -> None:
-        if not self.take(word):
-            raise ValueError(f"{word!r} is missing")
-
-    def sum(self) -> tuple[Any, ...]:
-        tree = self.product()
-        while self.peek() in (("sign", "+"), ("sign", "-")):
-            sign = self.tokens[self.at][1]
-            self.at += 1
-            tree = (sign, tree, self.product())
-        return tree
-
-    def product(self) -> tuple[Any, ...]:
-        tree = self.factor()
-        while True:
-            if self.take("*"):
-                tree = ("*", tree, self.factor())
-            elif self.take("/"):
-                tree = ("/", tree, self.factor())
-            elif self.peek()[0] in ("number", "name") or self.peek() == ("sign", "("):
-                tree = ("*", tree, self.factor())
-            else:
-                return tree
-
-    def factor(self) -> tuple[Any, ...]:
-        if self.take("-"):
-            return ("-", ("number", 0), self.factor())
-        tree = self.atom()
-        return ("^", tree, self.factor()) if self.take("^") else tree
-
-    def atom(self) -> tuple[Any, ...]:
-        kind, word = self.peek()
-        self.at += 1
-        if kind == "number" and len(word) < LARGE:
-            return ("number", int(word))
-        if kind == "name" and word in ("min", "max"):
-            self.need("(")
-            parts = [self.sum()]
-            while self.take(","):
-                parts.append(self.sum())
-            self.need(")")
-            return (word, *parts)
-        if kind == "name":
-            base, _, sub = word.partition("_")
-            return ("name", base, sub.strip("{}").replace(" ", ""))
-        if (kind, word) == ("sign", "("):
-            tree = self.sum()
-            self.need(")")
-            return tree
-        if (kind, word) == ("sign", "|"):
-            tree = self.sum()
-            self.need("|")
-            return ("length", tree)
-        raise ValueError(f"{word!r} is no value")
-
-
-def _value(tree: tuple[Any, ...], look: Look) -> Any:
-    kind = tree[0]
-    if kind == "number":
-        return tree[1]
-    if kind == "name":
-        try:
-            return look(tree[1], tree[2])
-        except Unknown:
-            if len(tree[1]) == 1 or not tree[1].isalpha():
-                raise
-            product = 1  # NK: N times K
-            for letter in tree[1][:-1]:
-                product *= look(letter, "")
-            return product * look(tree[1][-1], tree[2])
-    parts = [_value(part, look) for part in tree[1:]]
-    if kind == "length":
-        return len(parts[0]) if isinstance(parts[0], (str, list)) else abs(parts[0])
-    if not all(isinstance(part, (int, float)) for part in parts):
-        raise Unknown(f"{kind} of a text")
-    if kind in ("min", "max"):
-        return (min if kind == "min" else max)(parts)
-    left, right = parts
-    if kind == "+":
-        return left + right
-    if kind == "-":
-        return left - right
-    if kind == "*":
-        return left * right
-    if kind == "/":
-        if not right:
-            raise Unknown("a division by 0")
-        return left // right
-    if not 0 <= right <= LARGE or abs(left) > 1 << 64:
-        raise Unknown("a power beyond all limits")
-    return left**right
-
-
-def _names(tree: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
-    if tree[0] == "name":
-        yield tree[1], tree[2]
-    elif tree[0] != "number":
-        for part in tree[1:]:
-            yield from _names(part)
-
-
-# --- layouts
+class Retry(Exception):
+    """No value fits what was drawn before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +39,13 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InputLine:
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    lines: tuple[Line, ...]  # each begins with a tag
+class OneOf:
+    lines: tuple[InputLine, ...]  # each begins with a tag
     key: str
 
 
@@ -230,7 +56,7 @@ class Block:
     key: str  # where a Scope keeps the scopes of the repetitions: "#1"
 
 
-Node: TypeAlias = Line | Block | Choice
+Node: TypeAlias = InputLine | Block | OneOf
 
 
 class Scope(dict[str, Any]):
@@ -303,7 +129,7 @@ class Layout:
 
     def _read(self, nodes: tuple[Node, ...], source: _Source, scope: Scope) -> None:
         for node in nodes:
-            if isinstance(node, Line):
+            if isinstance(node, InputLine):
                 self._line(node, source, scope)
             elif isinstance(node, Block):
                 scope[node.key] = repetitions = []
@@ -318,7 +144,7 @@ class Layout:
                 scope[node.key] = node.lines.index(line)
                 self._line(line, source, scope)
 
-    def _line(self, line: Line, source: _Source, scope: Scope) -> None:
+    def _line(self, line: InputLine, source: _Source, scope: Scope) -> None:
         needed, announced = 0, {}
         try:
             for field in line.fields:
@@ -361,7 +187,7 @@ class Layout:
                 for child in scope[node.key]:
                     self._write(node.body, child, lines)
                 continue
-            line = node if isinstance(node, Line) else node.lines[scope[node.key]]
+            line = node if isinstance(node, InputLine) else node.lines[scope[node.key]]
             words: list[str] = []
             for field in line.fields:
                 value = field.name if field.kind == "tag" else scope[field.name]
@@ -403,7 +229,7 @@ def fields(nodes: tuple[Node, ...], path: tuple[str, ...] = ()) -> Iterator[tupl
         if isinstance(node, Block):
             yield from fields(node.body, (*path, node.key))
         else:
-            for line in (node,) if isinstance(node, Line) else node.lines:
+            for line in (node,) if isinstance(node, InputLine) else node.lines:
                 yield from ((path, field) for field in line.fields if field.kind != "tag")
 
 
@@ -414,3 +240,45 @@ def scopes(scope: Scope, path: tuple[str, ...]) -> Iterator[Scope]:
     else:
         for child in scope.get(path[0], ()):
             yield from scopes(child, path[1:])
+
+
+def spelled(name: str) -> str:
+    """A field's name in environments: x_0 is one value of its own, no element of a list."""
+    return name.replace("_", "Q").replace("'", "q").replace(",", "q").replace(" ", "")
+
+
+def count_of(nodes: tuple[Node, ...], path: tuple[str, ...]) -> str:
+    for node in nodes:
+        if isinstance(node, Block) and path and node.key == path[0]:
+            return node.count.text if len(path) == 1 else count_of(node.body, path[1:])
+    return ""
+
+
+def count_names(nodes: tuple[Node, ...], around: tuple[str, ...] = ()) -> dict[str, set[str]]:
+    """The fields that say how many, and for each of them those that it multiplies with."""
+    found: dict[str, set[str]] = {}
+
+    def names(expression: Expression | None) -> tuple[str, ...]:
+        if expression is None:
+            return ()
+        out: list[str] = []
+        for name, sub in expression.names():
+            out += [spelled(f"{name}_{sub}" if sub else name)] if len(name) == 1 or sub else [name, *name]
+        return tuple(out)
+
+    def together(group: tuple[str, ...]) -> None:
+        for name in group:
+            found.setdefault(name, set()).update(group)
+
+    for node in nodes:
+        if isinstance(node, Block):
+            group = (*around, *names(node.count))
+            together(group)
+            for name, others in count_names(node.body, group).items():
+                found.setdefault(name, set()).update(others)
+        else:
+            for line in (node,) if isinstance(node, InputLine) else node.lines:
+                for field in line.fields:
+                    if field.count is not None or field.length is not None:
+                        together((*around, *names(field.count), *names(field.length)))
+    return found
