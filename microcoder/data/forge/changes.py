@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from . import domains
+from . import domains, trees
 from .domains import Rng
-from .drawer import Drawer
+from .drawer import Drawn, Drawer, Slot
 from .shapes import SEQUENCES, Shape
 
 Values = dict[str, Any]
@@ -24,7 +24,6 @@ def changed(rng: Rng, values: Values, shapes: Mapping[str, Shape], drawer: Drawe
     if not names:
         return ""
     name = rng.choice(names)
-    drawer.known = {}
     value, shape = values[name], shapes[name]
     if isinstance(value, bool):
         values[name] = not value
@@ -48,7 +47,7 @@ def changed(rng: Rng, values: Values, shapes: Mapping[str, Shape], drawer: Drawe
 
 
 def _number(rng: Rng, values: Values, name: str, drawer: Drawer) -> str:
-    low, high, _ = drawer.quantities.limits(name, values, values)
+    low, high, _ = drawer.bounds.quantities.limits(name, values, values)
     low, high = (low if math.isfinite(low) else values[name] - 5), (high if math.isfinite(high) else values[name] + 5)
     how = rng.choice(["step", "step", "extremes", "random"])
     if how == "extremes":
@@ -61,7 +60,7 @@ def _number(rng: Rng, values: Values, name: str, drawer: Drawer) -> str:
 
 
 def _text(rng: Rng, value: str, drawer: Drawer, name: str) -> tuple[str, str]:
-    alphabet = drawer.texts.get((name, None)) or "".join(sorted(set(value))) or "a"
+    alphabet = drawer.bounds.texts.get((name, None)) or "".join(sorted(set(value))) or "a"
     at = rng.randrange(len(value)) if value else 0
     match rng.randrange(9):
         case 0 | 1:
@@ -87,13 +86,13 @@ def _text(rng: Rng, value: str, drawer: Drawer, name: str) -> tuple[str, str]:
 
 def _partners(values: Values, name: str, drawer: Drawer) -> list[str]:
     """Lists and strings that must be as long as this one."""
-    found = {r.right for r in drawer.quantities.about.get(f"len({name})", []) if r.op == "=="}
+    found = {r.right for r in drawer.bounds.quantities.about.get(f"len({name})", []) if r.op == "=="}
     return [other for other in values if other != name and f"len({other})" in found]
 
 
 def _follow(values: Values, name: str, drawer: Drawer) -> None:
     """Set the numbers that must be the length of this list."""
-    for relation in drawer.quantities.about.get(f"len({name})", []):
+    for relation in drawer.bounds.quantities.about.get(f"len({name})", []):
         if relation.op == "==" and relation.right in values and isinstance(values[relation.right], int):
             values[relation.right] = len(values[name])
 
@@ -164,7 +163,7 @@ def _list(rng: Rng, values: Values, name: str, shape: Shape, drawer: Drawer) -> 
             value[at] = value[other]
             return "duplicates"
         case "extreme" if shape.item is not None and shape.item.kind == "int":
-            low, high, _ = drawer.quantities.limits(f"{name}[{name}__0]", values, values)
+            low, high, _ = drawer.bounds.quantities.limits(f"{name}[{name}__0]", values, values)
             value[at] = int(rng.choice([low, high])) if math.isfinite(low) and math.isfinite(high) else value[at]
             return "extremes"
         case "inner" if isinstance(value[at], list) and value[at]:
@@ -195,7 +194,7 @@ def _inner(rng: Rng, row: list[Any]) -> str:
 
 def _new(rng: Rng, name: str, drawer: Drawer, values: Values, old: list[Any], at: int) -> Any:
     """Another element for a list: a number a step away, one of the others, or one that is drawn."""
-    shape = drawer.shapes[name]
+    shape = drawer.bounds.shapes[name]
     pick = rng.random()
     if old and type(old[at]) is int and pick < 0.5:
         return -old[at] if pick < 0.08 else old[at] + rng.choice([-2, -1, 1, 2])
@@ -204,29 +203,28 @@ def _new(rng: Rng, name: str, drawer: Drawer, values: Values, old: list[Any], at
     if shape.item is None or shape.kind not in (*SEQUENCES, "links"):
         return rng.choice(old) if old else 0
     if shape.kind == "links":
-        low, high = drawer.nodes[name]["value"]
+        low, high = drawer.bounds.nodes[name]["value"]
         return domains.integer(rng, int(low), int(high), 0.2)
-    scope = {**values, f"{name}__0": at}
-    if name in drawer.rows:
+    draw = Drawn(rng, 0.2, {**values, f"{name}__0": at})
+    if name in drawer.bounds.rows:
         row = list(rng.choice(old)) if old else None
         if row and pick < 0.7:
             column = rng.randrange(len(row))
             parts = shape.item.items or [shape.item.item] * len(row)
             part = parts[column]
             if part is not None:
-                row[column] = drawer._value(rng, name, f"{name}[{name}__0][{column}]", part, 2, 0.2, scope, {})
+                row[column] = drawer.value(draw, Slot(name, f"{name}[{name}__0][{column}]", part, 2))
             return row
-        rows = drawer._table(rng, name, shape, 1, 0.2, scope, {})
-        return rows[0]
+        return drawer.table(draw, Slot(name, name, shape), 1)[0]
     if shape.item.kind in SEQUENCES and old:
         return list(rng.choice(old))
-    return drawer._value(rng, name, f"{name}[{name}__0]", shape.item, 1, 0.2, scope, {})
+    return drawer.value(draw, Slot(name, f"{name}[{name}__0]", shape.item, 1))
 
 
 def _tree(rng: Rng, values: Values, name: str, drawer: Drawer) -> str:
     value = values[name]
     places = [n for n, one in enumerate(value) if one is not None]
-    low, high = drawer.nodes[name]["value"]
+    low, high = drawer.bounds.nodes[name]["value"]
     how = rng.choice(["value", "value", "swap", "shape", "cut", "copy"])
     if not places:
         return ""
@@ -239,7 +237,7 @@ def _tree(rng: Rng, values: Values, name: str, drawer: Drawer) -> str:
             value[at] = value[other]
             return "duplicates"
         case "shape":
-            values[name] = domains.levels(rng, [value[n] for n in places])
+            values[name] = trees.levels(rng, [value[n] for n in places])
             return "shape"
         case "cut":
             new = value[: places[rng.randrange(len(places))]]

@@ -20,10 +20,12 @@ from dataclasses import replace
 from typing import Any
 
 from ...schema import Problem
+from .bounds import Bounds
 from .changes import changed
 from .constraints import Constraints, read
 from .drawer import Drawer
-from .properties import Property, leaves, tied
+from .places import Property, leaves
+from .properties import tied
 from .quantities import bring
 from .relations import normal
 from .shapes import NotPlain, Shape, literal, observed, plain_of, written
@@ -69,9 +71,10 @@ class FunctionSpace:
             for relation in lengths_shown(self.shapes, self.examples):
                 self.quantities.add(relation, set(self.shapes))
             self.properties += alike(self.shapes, self.examples)
-        self.drawer = Drawer(self.shapes, self.quantities, self.properties, found.relations, self.examples)
-        self.properties = self.drawer.properties
-        self.bounded_by = "hull" if self.drawer.hulled else "constraints"
+        self.bounds = Bounds(self.shapes, self.quantities, self.properties, found.relations, self.examples)
+        self.drawer = Drawer(self.bounds)
+        self.properties = self.bounds.properties
+        self.bounded_by = "hull" if self.bounds.hulled else "constraints"
         self.guarded = self._guarded(found)
         if self.guarded:
             self.properties += visible(self.shapes, self.examples)
@@ -99,7 +102,7 @@ class FunctionSpace:
             return True
         for name, shape in self.shapes.items():
             texts = [one for example in self.examples for one in leaves(example[name]) if isinstance(one, str)]
-            if structured(shape, texts) and f"the characters of {name}" in self.drawer.hulled:
+            if structured(shape, texts) and f"the characters of {name}" in self.bounds.hulled:
                 self.unread.append(f"how the texts of {name} are made")
                 return True
         return False
@@ -159,7 +162,7 @@ class FunctionSpace:
         """How large an input is, from 0 to 1."""
         given = json.loads(input)
         given = [given[name] for name in self.names] if isinstance(given, dict) else given
-        return self.drawer.size_of(dict(zip(self.names, given, strict=True)))
+        return self.bounds.size_of(dict(zip(self.names, given, strict=True)))
 
     def call(self, input: str) -> str:
         """The call of the function with these arguments as Python source, as the asserts of the problem have it."""
@@ -175,7 +178,7 @@ class FunctionSpace:
         for name, shape in self.shapes.items():
             if wrong := shape.fault(values[name], name):
                 return wrong
-        if wrong := self.drawer.node_fault(values):
+        if wrong := self.bounds.node_fault(values):
             return wrong
         for checker in self.quantities.checkers:
             try:

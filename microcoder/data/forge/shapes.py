@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .domains import level_faults
+from .trees import level_faults
 
 SEQUENCES = ("list", "tuple", "set")
 _POOL = 60  # different values that are kept of a place

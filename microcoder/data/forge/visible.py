@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from . import domains
-from .properties import Property, Values, leaves
+from .places import Property, Values, leaves
 from .relations import Relation
 from .shapes import SEQUENCES, Shape
 

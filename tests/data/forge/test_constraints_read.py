@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from microcoder.data.forge.constraints import alphabet, choices, read
+from microcoder.data.forge.constraints import read
+from microcoder.data.forge.facts import alphabet, choices
 from microcoder.data.forge.relations import Checker, relations
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from microcoder.data.forge import domains
+from microcoder.data.forge import domains, trees
 from microcoder.data.forge.functions import function_space
 from microcoder.data.forge.space import NoSpace
 from microcoder.schema import Problem, Test
@@ -117,7 +117,7 @@ def test_trees_of_edges():
         )
     )
     found = drawn(space)
-    assert all(len(edges) == n - 1 and domains.components(n, edges) == 1 for n, edges in found)
+    assert all(len(edges) == n - 1 and trees.components(n, edges) == 1 for n, edges in found)
     assert len({n for n, _ in found}) > 5
 
 
@@ -170,7 +170,7 @@ def test_trees_of_levels():
     )
     found = drawn(space)
     for (tree,) in found:
-        assert domains.level_faults(tree) == "" and domains.ordered(domains.inorder(tree), "strictly ascending")
+        assert trees.level_faults(tree) == "" and domains.ordered(trees.inorder(tree), "strictly ascending")
     assert len({len(tree) for (tree,) in found}) > 4
     assert space.call("[[1, null, 2]]") == "Solution().f(tree_node([1, None, 2]))"
     assert "no parent" in space.fault("[[1, null, null, 2]]")

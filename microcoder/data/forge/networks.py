@@ -1,0 +1,162 @@
+"""Facts about trees and graphs tied to parameters: edges, parents, lists of levels."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from functools import partial
+
+from . import domains, trees
+from .facts import Fact
+from .places import Made, Place, Property, Values, depth_of
+from .shapes import SEQUENCES, Shape
+
+_EDGES = ("edges", "roads", "connections", "paths", "flights", "links", "adjacentPairs", "corridors", "bonds", "pipes")
+
+
+def edge_lists(shapes: Mapping[str, Shape]) -> list[str]:
+    """Parameters that may be lists of edges, the likeliest first."""
+    found = [
+        name
+        for name, shape in shapes.items()
+        if shape.kind in SEQUENCES and shape.item and shape.item.kind in SEQUENCES and 2 <= shape.item.shortest
+        and shape.item.longest <= 4 and shape.item.shortest == shape.item.longest
+        and all(part.kind == "int" for part in [*shape.item.items, *([shape.item.item] if shape.item.item else [])][:2])
+    ]  # fmt: skip
+    named = [name for name in found if name in _EDGES]
+    return named[:1] or (found if len(found) == 1 else [])
+
+
+def _count(values: Values, edges: str, tree: bool) -> int:
+    n = values.get("n")
+    if type(n) is int:
+        return n
+    if tree:
+        return len(values[edges]) + 1
+    return 1 + max((max(edge[:2]) for edge in values[edges]), default=0)
+
+
+def base_of(shapes: Mapping[str, Shape], edges: str) -> int:
+    item = shapes[edges].item
+    seen = [row[:2] for rows in shapes[edges].pool for row in rows] if item else []
+    return 1 if seen and min(min(row) for row in seen) >= 1 else 0
+
+
+def different_edges(name: str, values: Values) -> bool:
+    return not domains.repeated([sorted(edge[:2]) for edge in values[name]])
+
+
+def draw_edges(name: str, base: int, rng: random.Random, values: Values) -> None:
+    """Put different edges in the place of those that were drawn."""
+    rows, count = values[name], values.get("n")
+    if rows and type(count) is int and count <= 300_000 and not different_edges(name, values):
+        new = trees.graph_edges(rng, count, len(rows), base)
+        values[name] = [[*pair, *rows[n][2:]] for n, pair in enumerate(new)]
+
+
+def _without_loops(name: str, values: Values) -> bool:
+    return all(edge[0] != edge[1] for edge in values[name])
+
+
+def _is_search_tree(name: str, values: Values) -> bool:
+    return domains.ordered(trees.inorder(values[name]), "strictly ascending")
+
+
+def _graph(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """A tree, a connected graph, or one without cycles: of edges, or as the parent of each node."""
+    name = next((s.parameter for s in spots if s.parameter in edge_lists(shapes)), None)
+    name = name or next(iter(edge_lists(shapes)), None)
+    kind = fact.name
+    if name is not None:
+        base = base_of(shapes, name)
+
+        def holds(values: Values) -> bool:
+            count, edges = _count(values, name, kind == "tree"), values[name]
+            if any(not base <= end < base + count for edge in edges for end in edge[:2]):
+                return False
+            if kind == "acyclic":
+                return not trees.has_cycle(count, edges, base)
+            return trees.components(count, edges, base) == 1 and (kind != "tree" or len(edges) == count - 1)
+
+        def mend(rng: random.Random, values: Values) -> None:
+            count, edges = _count(values, name, kind == "tree"), values[name]
+            if count > 300_000:
+                return
+            if kind == "tree":
+                new = trees.tree_edges(rng, count, base)
+            else:
+                new = trees.graph_edges(rng, count, len(edges), base, kind == "connected", kind == "acyclic")
+            rows = edges or [[0, 0]]
+            values[name] = [[*pair, *rows[n % len(rows)][2:]] for n, pair in enumerate(new)]
+
+        yield Property(kind, fact.text, holds, mend, (Place(name, 1),))
+        return
+    if any(shape.kind == "tree" for shape in shapes.values()):
+        yield Property(kind, fact.text, lambda values: True)
+    if kind == "tree":
+        for parent in (one for one in ("parent", "parents", "manager", "edges") if one in shapes):
+            if depth_of(shapes[parent]) == 1:
+
+                def is_tree(values: Values, parent: str = parent) -> bool:
+                    up = values[parent]
+                    edges = [[one, n] for n, one in enumerate(up) if 0 <= one < len(up)]
+                    return len(edges) == len(up) - 1 and trees.components(len(up), edges) == 1
+
+                def grow(rng: random.Random, values: Values, parent: str = parent) -> None:
+                    count = len(values[parent])
+                    up, names = trees.parents(rng, count), list(range(1, count))
+                    rng.shuffle(names)
+                    names.insert(0, 0)
+                    new = [-1] * count
+                    for node, above in enumerate(up):
+                        if above >= 0:
+                            new[names[node]] = names[above]
+                    values[parent] = new
+
+                yield Property("tree", fact.text, is_tree, grow, (Place(parent),))
+
+
+def _no_loops(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    for name in edge_lists(shapes):
+        yield Property("no_loops", fact.text, partial(_without_loops, name))
+
+
+def _search_tree(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    for name in (name for name, shape in shapes.items() if shape.kind == "tree"):
+
+        def mend(rng: random.Random, values: Values, name: str = name) -> None:
+            tree = [one for one in values[name] if one is not None]
+            low, high = min(tree, default=0), max(tree, default=0)
+            new = domains.distinct(rng, len(tree), low, max(high, low + len(tree) - 1))
+            if new is not None:
+                values[name] = trees.search_tree(rng, values[name], new)
+
+        yield Property("bst", fact.text, partial(_is_search_tree, name), mend)
+
+
+def _complete(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    whole = fact.name == "perfect"
+    for name in (name for name, shape in shapes.items() if shape.kind == "tree"):
+
+        def mend(rng: random.Random, values: Values, name: str = name) -> None:
+            tree = [one for one in values[name] if one is not None]
+            if whole:
+                tree = tree[: 2 ** (len(tree) + 1).bit_length() // 2 - 1]
+            values[name] = tree
+
+        def holds(values: Values, name: str = name) -> bool:
+            tree = values[name]
+            return None not in tree and (not whole or not (len(tree) & (len(tree) + 1)))
+
+        yield Property(fact.name, fact.text, holds, mend)
+
+
+MAKERS = {
+    "tree": _graph,
+    "connected": _graph,
+    "acyclic": _graph,
+    "no_loops": _no_loops,
+    "bst": _search_tree,
+    "complete": _complete,
+    "perfect": _complete,
+}

@@ -1,0 +1,137 @@
+"""Facts about texts tied to parameters: alphabets, zeros and spaces at the ends, brackets, palindromes, times."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from . import domains
+from .facts import Fact
+from .places import Made, Place, Property, Values, at, leaves
+from .shapes import Shape
+
+
+def alphabet(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    allowed = set(fact.value)
+    for spot in spots:
+        if spot.length or "str" not in {part.kind for part in shapes[spot.parameter].walk()}:
+            continue
+
+        def holds(values: Values, spot: Place = spot) -> bool:
+            return all(allowed.issuperset(one) for one in leaves(at(values, spot)) if isinstance(one, str))
+
+        yield Property("alphabet", fact.text, holds, places=(spot,), value=fact.value)
+
+
+def _no_leading_zero(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    if not spots:
+        spots = [Place(name) for name, shape in shapes.items() if shape.kind in ("str", "links") or
+                 (shape.kind == "list" and shape.item and shape.item.kind in ("int", "str"))]  # fmt: skip
+
+    def right(value: Any) -> bool:
+        return len(value) <= 1 or value[0] not in ("0", 0)
+
+    for spot in spots:
+        shape = shapes[spot.parameter]
+        strings = shape.kind == "list" and shape.item is not None and shape.item.kind == "str"
+        if shape.kind not in ("str", "list", "links"):
+            continue
+
+        def holds(values: Values, spot: Place = spot, strings: bool = strings) -> bool:
+            value = values[spot.parameter]
+            return all(map(right, value)) if strings else right(value)
+
+        def mend(rng: random.Random, values: Values, spot: Place = spot, strings: bool = strings) -> None:
+            value, digit = values[spot.parameter], rng.randint(1, 9)
+            if strings:
+                values[spot.parameter] = [one if right(one) else str(digit) + one[1:] for one in value]
+            elif not right(value):
+                values[spot.parameter] = str(digit) + value[1:] if isinstance(value, str) else [digit, *value[1:]]
+
+        yield Property("no_leading_zero", fact.text, holds, mend)
+
+
+def _spaces(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    names = {spot.parameter for spot in spots if shapes[spot.parameter].kind == "str"}
+    names = names or {name for name, shape in shapes.items() if shape.kind == "str" and " " in shape.chars}
+    single = fact.name == "single_space"
+    for name in sorted(names):
+
+        def mend(rng: random.Random, values: Values, name: str = name) -> None:
+            value = values[name]
+            new = " ".join(value.split()) if single else value.strip(" ")
+            values[name] = new or next((char for char in value if char != " "), "a")
+
+        def holds(values: Values, name: str = name) -> bool:
+            return "  " not in values[name] if single else values[name] == values[name].strip(" ")
+
+        yield Property(fact.name, fact.text, holds, mend)
+
+
+def _balanced(name: str, values: Values) -> bool:
+    return domains.balanced(values[name])
+
+
+def _brackets(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    for spot in spots:
+        name, shape = spot.parameter, shapes[spot.parameter]
+        if shape.kind != "str":
+            continue
+        kinds = "".join(pair for pair in ("()", "[]", "{}") if pair[0] in shape.chars) or "()"
+        only = shape.chars <= set("()[]{}")
+
+        def mend(rng: random.Random, values: Values, name: str = name, kinds: str = kinds, only: bool = only) -> None:
+            if only:
+                values[name] = domains.brackets(rng, max(2, len(values[name])), kinds)
+
+        yield Property("brackets", fact.text, partial(_balanced, name), mend)
+
+
+def _reads_backwards(name: str, values: Values) -> bool:
+    return bool(values[name] == values[name][::-1])
+
+
+def _palindrome(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    for spot in spots:
+        name = spot.parameter
+        if shapes[name].kind == "str" and not spot.depth:
+
+            def mend(rng: random.Random, values: Values, name: str = name) -> None:
+                half = values[name][: (len(values[name]) + 1) // 2]
+                values[name] = half + values[name][: len(values[name]) // 2][::-1]
+
+            yield Property("palindrome", fact.text, partial(_reads_backwards, name), mend)
+
+
+def _all_match(name: str, pattern: re.Pattern[str], values: Values) -> bool:
+    return all(map(pattern.fullmatch, leaves(values[name])))
+
+
+def _time(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    clock = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
+    for spot in spots:
+        texts = [part for part in shapes[spot.parameter].walk() if part.kind == "str"]
+        if texts and all(clock.fullmatch(one) for one in texts[0].pool):
+
+            def mend(rng: random.Random, values: Values, name: str = spot.parameter) -> None:
+                values[name] = _replaced(values[name], lambda _: f"{rng.randrange(24):02}:{rng.randrange(60):02}")
+
+            yield Property("time", fact.text, partial(_all_match, spot.parameter, clock), mend)
+
+
+def _replaced(value: Any, new: Callable[[str], str]) -> Any:
+    return [_replaced(one, new) for one in value] if isinstance(value, list) else new(value)
+
+
+MAKERS = {
+    "alphabet": alphabet,
+    "no_leading_zero": _no_leading_zero,
+    "no_outer_space": _spaces,
+    "single_space": _spaces,
+    "brackets": _brackets,
+    "palindrome": _palindrome,
+    "time": _time,
+}
