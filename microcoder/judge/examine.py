@@ -149,7 +149,7 @@ class Examiner:
                 verdict.message = "the program is empty"
             verdict.also = "no_code" if self.settings.also else ""
             return
-        with _Boxes(self, problem) as helpers:
+        with HelperBoxes(self, problem) as helpers:
             todo, second = self._checks(problem, helpers)
             limits = self.limits(problem)
             try:
@@ -324,7 +324,7 @@ class _Candidate:
         self.box.close()
 
 
-class _Boxes:
+class HelperBoxes:
     """Boxes for the problem's own code, which the candidate never meets: expected expressions and checkers."""
 
     def __init__(self, examiner: Examiner, problem: Problem) -> None:
@@ -416,7 +416,7 @@ class _Boxes:
             known[source] = binary
         return known[source]
 
-    def __enter__(self) -> _Boxes:
+    def __enter__(self) -> HelperBoxes:
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -16,7 +16,7 @@ own, as in `verify`; results come in the order of the records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,10 +25,11 @@ from typing import Any
 from ...judge import JudgeError
 from ...judge.base import Judging
 from ...schema import ACCEPTED, Problem
+from ..filter.relevance import MANY_ANSWERS
 from ..record import DataError, Dropped, Idle, Record, in_order
 from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
-from .answers import Rule, rule, usable
+from .answers import ONE, Rule, by_disagreement, rule
 from .examples import contradictions
 from .functions import function_space
 from .label import assertion, confirmed, time_limit, trusted, with_tests
@@ -94,7 +95,7 @@ def _forged(
 ) -> Record:
     try:
         with runners.one() as runner:
-            return forged(record, judge, runner, options, adversaries(record.problem.id))
+            return forged(record, judge, runner, options, list(adversaries(record.problem.id)))
     except Unforged as why:
         _say(record, why.reason, why.detail)
     except (JudgeError, DataError, CancelledError):  # no record's doing: nothing can go on
@@ -118,7 +119,7 @@ def forged(
     judge: Judging,
     runner: ProgramRunner,
     options: ForgeOptions,
-    adversaries: Iterable[tuple[str, str]] = (),
+    adversaries: Sequence[tuple[str, str]] = (),
 ) -> Record:
     """Forge tests for one problem. Raise Unforged or NoSpace with the reason where that cannot be done."""
     check_sound(record)
@@ -141,7 +142,7 @@ def forged(
 
 def _forged_by(
     record: Record, judge: Judging, runner: ProgramRunner, options: ForgeOptions, by: Rule, right: list[str],
-    wrong: list[dict[str, str]], adversaries: Iterable[tuple[str, str]],
+    wrong: list[dict[str, str]], adversaries: Sequence[tuple[str, str]],
 ) -> Record:  # fmt: skip
     """Forge tests under a rule for several right answers."""
     problem, effort = record.problem, options.effort
@@ -149,18 +150,23 @@ def _forged_by(
         raise Unforged("unknown_asserts", "its asserts are not of the form `assert f(x) == y`")
     references, refused, cpu_s = trusted(problem, right, judge, options.patience_s)
     if not references:
-        raise Unforged("reference_fails", refused[0])
+        broken = all(": internal_error " in said for said in refused)
+        raise Unforged("cannot_be_judged" if broken else "reference_fails", refused[0])
     space = space_of(problem, references)
     known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
     rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
-    search = Search(problem, space, references, rivals, runner, effort, partial(usable, by))
+    search = Search(problem, space, references, rivals, runner, effort, by)
     if problem.kind == "assert":
         before = _strength(problem, rivals, judge, cpu_s)
     else:
         search.examples()
         before = _counted(problem, rivals, [rival for rival in rivals if rival.alive])
     finds = search.run()
+    if by is ONE and (looser := by_disagreement(problem, search.dissent.disputes)):
+        problem.compare = looser.applied(problem.compare)  # restored by `forged` if nothing comes of it
+        return _forged_by(record, judge, runner, options, looser, right, wrong, adversaries)
     left_out = search.left_out
+    finds = search.undisputed(finds, before["living"])
     chosen = reduced(finds, effort.tests, effort.large)
     labels, slowest = confirmed(
         problem, references, [find.label for find in chosen], judge, left_out, max(2.0, 3 * effort.slowest_s)
@@ -169,7 +175,9 @@ def _forged_by(
     if not kept:
         detail = ", ".join(f"{reason} ({count})" for reason, count in left_out.most_common(3))
         raise Unforged("no_test", detail or "no new input was found")
-    named = [f"reference {n + 1} stands alone on {count} inputs" for n, count in search.outvoted.most_common()]
+    if by.checker or by.unordered:
+        problem.tags = [tag for tag in problem.tags if tag != MANY_ANSWERS]
+    named = [f"reference {n + 1} stands alone on {count} inputs" for n, count in search.dissent.outvoted.most_common()]
     about = {
         "bounded_by": space.bounded_by,
         "unread": list(space.unread)[:20],

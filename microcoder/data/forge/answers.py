@@ -31,6 +31,7 @@ from .examples import value
 
 DEFAULT = 1e-6  # the judge's own tolerance
 LOOSER = ("equal", "tolerance", "any order", "sets of lists")  # what two right answers may differ by, strict to loose
+WORDS = {"tolerance": "rounding", "any order": "order", "sets of lists": "the order of lists and of what is in them"}
 TOLERANCE = 1e-5  # by which references may differ
 
 _ORDER = re.compile(
@@ -38,6 +39,15 @@ _ORDER = re.compile(
     r"[^.\n]{0,60}?\b(?:does not|doesn't|do not|don't|is not|isn't) (?:matter|important)",
     re.I,
 )
+_DEMANDED = re.compile(  # an order: what a statement says of one may be meant for the answer
+    r"\b(?:sort(?:s|ed|ing)?|(?:as|des)cending|(?:in|de)creasing|lexicograph\w+|alphabetic\w+|order(?:s|ed|ing)?|"
+    r"respectively|permutations?|(?:re)?arrang\w+|revers\w+|rotat\w+|shuffl\w+|swap\w*|mov(?:e|es|ed|ing)|merg\w+|"
+    r"paths?|routes?|sequences?|traversals?|positions?|ind(?:ex|ices)|consecutive|adjacent|sub(?:array|list|sequence)s?|"
+    r"prefix\w*|suffix\w*|i-?th|matri(?:x|ces)|grid|rows?|columns?|stack|queue|coordinates?|first|last|next|"
+    r"from left|from right|flatten\w*|each element|every element|triangle)\b|(?:answer|ans|result|output)\[",
+    re.I,
+)
+_EACH = re.compile(r"\bquer(?:y|ies)\b|\btest ?cases?\b|\bfor each\b|\beach (?:of|line|day|step)\b|\bi-th line\b", re.I)
 _WITHIN = re.compile(
     r"\b(?:within|errors?|precision|tolerance|off by)\b[^.\n]{0,80}?"
     r"(?:10\^?\{?[-−–](?P<power>\d{1,2})\}?|1e-(?P<e>\d{1,2})|(?P<plain>0\.0{2,9}1)\b)",
@@ -147,20 +157,33 @@ def reconciled(answers: Sequence[Any], tolerance: float = TOLERANCE) -> str:
     return ""
 
 
+def harmless(problem: Problem) -> frozenset[str]:
+    """What right answers to a problem may differ by (of LOOSER), as far as its statement demands nothing else."""
+    rules, text = problem.compare, problem.statement
+    if rules.checker or rules.unordered or rules.validator_flags is not None:
+        return frozenset()
+    demanded = _DEMANDED.search(text) or (problem.kind == "stdin" and _EACH.search(text))
+    exact = rules.tolerance is not None or stated_tolerance(text) is not None
+    orders = ("any order", "sets of lists") if problem.kind == "function" else ("any order",)
+    return frozenset(() if exact else ("tolerance",)) | frozenset(() if demanded else orders)
+
+
 def by_disagreement(problem: Problem, disagreements: Sequence[Sequence[Any]]) -> Rule | None:
-    """The rule under which references agree, given their answers to each input on which they do not; None for none."""
-    names = {reconciled(answers) for answers in disagreements}
-    if not names or "" in names:
+    """The rule under which references agree, given their answers to each input on which they do not; None for none.
+
+    Two inputs at least must show it, all of them the same way, and the statement must not demand an order: else a
+    reference may be wrong.
+    """
+    names = {reconciled(answers) for answers in disagreements} - {"equal"}
+    if not names or not names <= harmless(problem) or len(disagreements) < 2:
         return None
     name = max(names, key=LOOSER.index)
-    said = f"references differ by {name} on {len(disagreements)} inputs"
+    said = f"references differ in {WORDS[name]} on {len(disagreements)} inputs"
     if name == "tolerance":
         return Rule(name, said, tolerance=TOLERANCE)
     if name == "any order":
         return Rule(name, said, unordered=True)
-    if name == "sets of lists" and problem.kind != "stdin":
-        return Rule(name, said, checker=SETS_OF_LISTS)
-    return ONE if name == "equal" else None
+    return Rule(name, said, checker=SETS_OF_LISTS)
 
 
 def stated_tolerance(text: str) -> float | None:

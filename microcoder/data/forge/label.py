@@ -1,7 +1,7 @@
 """Labels: what a forged test expects, said by the references and confirmed by the judge.
 
-1. An input is kept only where every reference answers, quickly, and all answer alike. A reference that answers
-   otherwise than most is named.
+1. An input is kept only where every reference answers, quickly, and all answer alike, by the problem's comparison or
+   its checker. A reference that answers otherwise than most is named.
 2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice (each time with
    another seed where it uses chance). A test on which that fails is left out, and counted.
 3. A time limit follows from the slowest of them, a multiple of what the references take. It only lowers the limit of a
@@ -16,16 +16,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...judge.base import Judging
 from ...schema import Problem, Test, Verdict
 from ..verify.programs import judged
 from ..verify.references import CHANCE, LIMIT_S
-from .run import UNWRITTEN, Reply, checks_of, differs, value_of
+from .run import UNWRITTEN, Reply, asks_checker, checks_of, differs, value_of
 
 FLOOR_S = 2.0  # no time limit is set below this
+DISPUTES = 60  # inputs on which references disagree, whose answers are kept
 ROUNDS = 6  # tests that the judge refuses are left out, and the others tried again, so often
 
 
@@ -39,18 +40,35 @@ class Labelled:
     cpu_s: float  # of the slowest reference
 
 
+@dataclass(slots=True)
+class Dissent:
+    """Where the references disagree with each other."""
+
+    outvoted: Counter[int] = field(default_factory=Counter)  # by number: how often one stands alone against two or more
+    disputes: list[list[Any]] = field(default_factory=list)  # the answers of all, as values, to some of the inputs
+
+    def add(self, problem: Problem, answers: Sequence[Reply], other: Sequence[bool]) -> None:
+        if len(answers) > 2 and sum(other) == 1:
+            self.outvoted[other.index(True)] += 1
+        elif len(answers) > 2 and sum(other) == len(answers) - 1 and len({reply.answer for reply in answers[1:]}) == 1:
+            self.outvoted[0] += 1
+        if len(self.disputes) < DISPUTES:
+            self.disputes.append([value_of(problem, reply) for reply in answers])
+
+
+Accepts = Callable[[str, Sequence[Reply], Reply], Sequence[bool | None]]  # (input, answers, the expected one)
+
+
 def labelled(
     problem: Problem, replies: Sequence[Sequence[Reply]], inputs: Sequence[str], left_out: Counter[str],
-    outvoted: Counter[int],
+    dissent: Dissent, accepts: Accepts,
 ) -> list[Labelled | None]:  # fmt: skip
-    """The label of each input, from the replies of all references; None where it is left out for a reason.
-
-    `outvoted` counts, by its number, how often a reference stands alone against two or more that agree.
-    """
+    """The label of each input, from the replies of all references; None where it is left out for a reason."""
     found: list[Labelled | None] = []
     for n, given in enumerate(inputs):
-        answers = [row[n] for row in replies]
-        reason, output = _agreed(problem, given, answers, outvoted)
+        first = replies[0][n]
+        answers = [replace(row[n], answer=first.answer) if row[n].status == "same" else row[n] for row in replies]
+        reason, output = _agreed(problem, given, answers, dissent, accepts)
         if reason:
             left_out[reason] += 1
         slowest = max((reply.cpu_s for reply in answers), default=0.0)
@@ -58,7 +76,9 @@ def labelled(
     return found
 
 
-def _agreed(problem: Problem, given: str, answers: Sequence[Reply], outvoted: Counter[int]) -> tuple[str, str]:
+def _agreed(
+    problem: Problem, given: str, answers: Sequence[Reply], dissent: Dissent, accepts: Accepts
+) -> tuple[str, str]:
     """(the reason to leave an input out, the output that the references agree on)."""
     reasons = {"late": "the reference is slow", "long": "the answer is long", "unknown": "the reference did not run"}
     for reply in answers:
@@ -72,11 +92,12 @@ def _agreed(problem: Problem, given: str, answers: Sequence[Reply], outvoted: Co
     if any(reply.status == "ok" for reply in answers[1:]):
         check = checks_of(problem, [(given, output)])[0]
         other = [reply.status == "ok" and differs(check, reply) for reply in answers]
+        if any(other) and asks_checker(problem):
+            asked = [n for n, differs_too in enumerate(other) if differs_too]
+            for n, accepted in zip(asked, accepts(given, [answers[n] for n in asked], answers[0]), strict=True):
+                other[n] = accepted is not True
         if any(other):
-            if len(answers) > 2 and sum(other) == 1:
-                outvoted[other.index(True)] += 1
-            elif len(answers) > 2 and sum(other) == len(answers) - 1 and len({r.answer for r in answers[1:]}) == 1:
-                outvoted[0] += 1
+            dissent.add(problem, answers, other)
             return "references disagree", ""
     return "", output
 

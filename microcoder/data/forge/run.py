@@ -18,11 +18,11 @@ from typing import Any
 from ...judge.boxes import Box, BoxError, Limits
 from ...judge.checks import Check, checks, natural
 from ...judge.compare import Match
-from ...judge.examine import Examiner, Settings
-from ...judge.languages import AHEAD, imported, packages
+from ...judge.examine import Examiner, HelperBoxes, Settings
+from ...judge.languages import AHEAD, imported, is_cpp, packages
 from ...judge.sandbox import values
 from ...judge.sandbox.box import ADDRESS_SPACE_SLACK
-from ...schema import Kind, Problem, Test
+from ...schema import Kind, Problem, SchemaError, Test
 
 DRIVER = Path(__file__).with_name("driver.py")
 OUTPUT = 64 << 20  # bytes that all answers of a process may take together
@@ -88,14 +88,30 @@ class ProgramRunner:
         box = "value" if problem.kind == "assert" else "function"
         return self._batch(box, programs, data, options)
 
-    def checked(self, problem: Problem, cases: Sequence[tuple[Any, Any, Any]]) -> list[bool]:
-        """What the problem's checker says of each (input, output, expected), as values."""
+    def checked(self, problem: Problem, cases: Sequence[tuple[Any, Any, Any]]) -> list[bool | None]:
+        """What the problem's checker says of each (input, output, expected), as values; None where it cannot tell."""
+        if is_cpp(problem.compare.checker or ""):
+            return self._compiled(problem, cases)
         tasks = [json.dumps({"args": [values.encode(v) for v in case], "kwargs": {}}) for case in cases]
         options = {"stdin": False, "entry": "check", "setup": "", "limit_s": 2.0, "most": 1000, "all": True}
         options |= {"base": -1, "program_s": 1e9, "lates": 2}
         replies = self._batch("value", [problem.compare.checker or ""], tasks, options)[0]
         accepted = ("[true", '{"r": true', '{"r": {"t": [true')
-        return [reply.status == "ok" and reply.answer.startswith(accepted) for reply in replies]
+        return [
+            None if reply.status == "unknown" else reply.status == "ok" and reply.answer.startswith(accepted)
+            for reply in replies
+        ]
+
+    def _compiled(self, problem: Problem, cases: Sequence[tuple[Any, Any, Any]]) -> list[bool | None]:
+        """What a checker in C++ says: it is compiled once, and run as the judge runs it."""
+        found: list[bool | None] = []
+        with HelperBoxes(self.examiner, problem) as boxes:
+            for case in cases:
+                try:
+                    found.append(bool(boxes.check(*case).strategy))
+                except SchemaError:  # its own failure, on this answer
+                    found.append(None)
+        return found
 
     def _batch(
         self, kind: str, programs: Sequence[str], inputs: list[str], options: dict[str, Any]
@@ -189,6 +205,11 @@ class _NoHelpers:
 
     def check(self, given: Any, output: Any, expected: Any) -> Match:
         return Match("", "")
+
+
+def asks_checker(problem: Problem) -> bool:
+    """Whether the problem's checker decides. Asserts decide for themselves."""
+    return bool(problem.compare.checker) and problem.kind != "assert"
 
 
 def checks_of(problem: Problem, pairs: Sequence[tuple[str, str]]) -> list[Check]:

@@ -10,25 +10,30 @@ tell, and none needs to.
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from ...judge.languages import is_cpp
 from ...schema import Problem
 from ..verify.mutations import mutants
-from .label import Labelled, labelled
+from ..verify.programs import independent
+from .answers import ONE, Rule, harmless, reconciled, usable
+from .label import Dissent, Labelled, labelled
 from .mistakes import mistakes
-from .run import ProgramRunner, Reply, checks_of, differs, value_of
+from .run import ProgramRunner, Reply, asks_checker, checks_of, differs, value_of
 from .space import Calls, Candidate, Space
 
 SHORTEST_S, LONGEST_S = 0.04, 0.4  # CPU seconds that a rival has, at least and at most
 TIMES = 10  # as long as the reference takes; a rival that takes longer is taken for endless
 SMALL = 4_000  # characters: rivals only run on inputs up to this, large ones are for time
+COMPILED = 150  # answers of a wave that a checker in C++ is asked for: a few milliseconds each
+WITNESSES = 2  # adversaries that it takes to leave an input out
 TRIES = 6  # draws of a large input, each smaller than the one before
 
 
@@ -39,6 +44,8 @@ class Rival:
     name: str  # "mutant 3", "adversary 1a2b3c"
     code: str
     what: str = ""  # the change, for a mutant
+    made: bool = True  # wrong for sure, or made by us; else an adversary, which may be right
+    soft: int = 0  # inputs on which an adversary differs from the references in nothing but order or rounding
     alive: bool = True  # no input has killed it so far
     counted: bool = False  # one of the mutants that `verify` measures strength by
     silent: bool = False  # it does not run at all: no rival
@@ -88,7 +95,7 @@ def rivals_of(problem: Problem, reference: str, adversaries: Iterable[tuple[str,
     for name, code in adversaries:
         if code not in seen:
             seen.add(code)
-            out.append(Rival(f"adversary {name}", code))
+            out.append(Rival(f"adversary {name}", code, made=name.startswith("solution ")))
     return out
 
 
@@ -103,15 +110,16 @@ class Search:
         rivals: list[Rival],
         runner: ProgramRunner,
         effort: Effort,
-        usable: Callable[[str], bool] = lambda output: True,
+        by: Rule = ONE,
     ) -> None:
         self.problem, self.space, self.references = problem, space, list(references)
-        self.rivals, self.runner, self.effort, self.usable = rivals, runner, effort, usable
+        self.rivals, self.runner, self.effort, self.by = rivals, runner, effort, by
+        self.harmless = harmless(problem) if by is ONE else frozenset()
         self.rng = random.Random(f"{effort.seed} {problem.id}")
         self.finds: list[Find] = []
         self.seen: set[str] = set()
         self.left_out: Counter[str] = Counter()
-        self.outvoted: Counter[int] = Counter()  # by the number of a reference: inputs on which it stands alone
+        self.dissent = Dissent()  # of references
         self.began = runner.spent_s
 
     def run(self) -> list[Find]:
@@ -202,11 +210,12 @@ class Search:
             self.problem, self.references, inputs, limit_s=self.effort.slowest_s, base=True, every=True,
             most=self.effort.answer_kb << 10,
         )  # fmt: skip
-        labels = labelled(self.problem, replies, inputs, Counter() if old else self.left_out, self.outvoted)
+        left_out = Counter[str]() if old else self.left_out
+        labels = labelled(self.problem, replies, inputs, left_out, self.dissent, self.accepted)
         made = [
             Find(candidate, label, size=self.space.size_of(candidate.input), old=old)
             for candidate, label in zip(wave, labels, strict=True)
-            if label is not None and self.usable(label.output)
+            if label is not None and usable(self.by, label.output)
         ]
         open_ = sum(label is not None for label in labels) - len(made)
         if open_ and not old:
@@ -240,9 +249,11 @@ class Search:
                 self.rivals[n].silent = True
                 continue
             self.rivals[n].endless |= any(reply.status in ("late", "crash", "memory") for reply in row)
+            soft = set() if old or self.rivals[n].made else self.softly(finds, row, kills)
+            self.rivals[n].soft += len(soft)
+            self.rivals[n].alive &= kills <= soft
             for m in kills:
                 finds[m].kills.add(n)
-                self.rivals[n].alive = False
 
     def affordable(self, finds: list[Find], rivals: int) -> list[Find]:
         """The inputs that so many rivals can run on in a third of the time that the search has."""
@@ -264,32 +275,85 @@ class Search:
             kills = {m for m, reply in enumerate(row) if reply.status not in ("ok", "same", "unknown")}
             for m, reply in enumerate(row):
                 if reply.status == "ok" and differs(checks[m], reply):
-                    (kills.add(m) if not self.problem.compare.checker else doubtful.append((p, m)))
+                    (doubtful.append((p, m)) if asks_checker(self.problem) else kills.add(m))
             out.append(kills)
-        if doubtful and is_python(self.problem.compare.checker or ""):  # it has the last word; one in C++ is not asked
-            cases = [
-                (
-                    _given(self.problem, finds[m].candidate.input),
-                    value_of(self.problem, replies[p][m]),
-                    value_of(self.problem, finds[m].label.reply),
-                )
-                for p, m in doubtful
-            ]
-            for (p, m), accepted in zip(doubtful, self.runner.checked(self.problem, cases), strict=True):
-                if not accepted:
-                    out[p].add(m)
+        for p, m in self.refused(finds, replies, doubtful) if doubtful else ():
+            out[p].add(m)
         return out
 
+    def refused(
+        self, finds: list[Find], replies: list[list[Reply]], doubtful: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """Of these (rival, input) those whose answer the checker refuses. It is asked once for an answer to an input.
 
-def is_python(source: str) -> bool:
-    try:
-        return bool(ast.parse(source).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+        A checker in C++ is asked for a limited number: for the first input of each rival, then for the second.
+        """
+        turns: Counter[int] = Counter()
+        ranked = []
+        for p, m in doubtful:
+            ranked.append((turns[p], p, m))
+            turns[p] += 1
+        asked: dict[tuple[int, str], list[int]] = {}
+        for _, p, m in sorted(ranked):
+            asked.setdefault((m, replies[p][m].answer), []).append(p)
+        if is_cpp(self.problem.compare.checker or ""):
+            asked = dict(islice(asked.items(), COMPILED))
+        cases = [
+            self.case(finds[m].candidate.input, replies[rivals[0]][m], finds[m].label.reply)
+            for (m, _), rivals in asked.items()
+        ]
+        said = self.runner.checked(self.problem, cases)
+        return [
+            (p, m)
+            for ((m, _), rivals), accepted in zip(asked.items(), said, strict=True)
+            if accepted is False
+            for p in rivals
+        ]
 
+    def accepted(self, given: str, answers: Sequence[Reply], expected: Reply) -> list[bool | None]:
+        """What the checker says of answers to an input."""
+        return self.runner.checked(self.problem, [self.case(given, answer, expected) for answer in answers])
 
-def _given(problem: Problem, text: str) -> object:
-    return text if problem.kind == "stdin" else json.loads(text)
+    def case(self, given: str, answer: Reply, expected: Reply) -> tuple[Any, Any, Any]:
+        """What a checker is given, as values."""
+        stdin = self.problem.kind == "stdin"
+        return given if stdin else json.loads(given), value_of(self.problem, answer), value_of(self.problem, expected)
+
+    # --- adversaries that may be right
+
+    def softly(self, finds: list[Find], row: list[Reply], kills: set[int]) -> set[int]:
+        """The inputs on which an answer differs from the references' in what the statement leaves open, if any."""
+        return {
+            m
+            for m in kills
+            if self.harmless
+            and row[m].status == "ok"
+            and reconciled([value_of(self.problem, reply) for reply in (finds[m].label.reply, row[m])]) in self.harmless
+        }
+
+    def undisputed(self, finds: list[Find], lived: Container[str]) -> list[Find]:
+        """The finds without those for which adversaries show another answer that may be right.
+
+        One adversary shows nothing: it may be wrong. But where two that pass the old tests (`lived`) never differ from
+        the references in anything but order or rounding, and the statement demands neither, their inputs are left out.
+        The comparison stays as it is: no adversary makes a test laxer.
+        """
+        rivals = [rival for rival in self.rivals if rival.alive and rival.soft and rival.name in lived]
+        codes = [one["code"] for one in independent([{"code": rival.code} for rival in rivals])]
+        if len(codes) < WITNESSES or not finds:
+            return finds
+        inputs = [self.asked(find.candidate) for find in finds]
+        replies = self.runner.run(
+            self.problem, [self.references[0], *codes], inputs, limit_s=TIMES * self.effort.slowest_s, base=True,
+            every=True, most=2 * self.effort.answer_kb << 10,
+        )[1:]  # fmt: skip
+        open_ = {
+            m
+            for row, kills in zip(replies, self.killed(finds, replies), strict=True)
+            for m in self.softly(finds, row, kills)
+        }
+        self.left_out["programs that may be right differ in order or rounding"] += len(open_)
+        return [find for m, find in enumerate(finds) if m not in open_]
 
 
 # --- reduction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from microcoder.data.forge import Effort, ForgeOptions, forge
 from microcoder.data.forge.answers import (
     SETS_OF_LISTS,
     by_disagreement,
@@ -14,6 +15,7 @@ from microcoder.data.forge.answers import (
     usable,
 )  # fmt: skip
 from microcoder.data.forge.label import assertion
+from microcoder.data.record import Record
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
 
@@ -106,6 +108,78 @@ def test_what_references_differ_by():
     assert by_disagreement(problem, [([1, 2], [2, 1]), ([3], [3])]).unordered
     assert by_disagreement(problem, [([1, 2], [2, 1]), ([3], [4])]) is None
     assert by_disagreement(problem, []) is None
+    assert by_disagreement(problem, [([1, 2], [2, 1])]) is None  # once may be chance
+    ordered = of("Return them all in ascending order.", [("[1]", "[2]")])
+    assert by_disagreement(ordered, [([1, 2], [2, 1]), ([3, 4], [4, 3])]) is None
+    queries = Problem("q", statement="Answer each query.", tests=[Test("1", "2")])
+    assert by_disagreement(queries, [("1\n2\n", "2\n1\n")] * 3) is None
+
+
+# --- forged problems: what programs differ by
+
+LARGE = """Return the numbers of nums that are larger than 3{}.
+
+Constraints:
+
+1 <= nums.length <= 20
+-9 <= nums[i] <= 9
+"""
+CODE = "from collections import *\ndef f(nums: list[int]) -> list[int]:\n    return {}\n"
+FORWARD = CODE.format("[n for n in nums if n > 3]")
+BACKWARD = CODE.format("[n for n in nums[::-1] if n > 3]")
+SORTED = CODE.format("sorted(n for n in nums if n > 3)")
+DISTINCT = CODE.format("list({n for n in nums if n > 3})")
+LEFT_OUT = "programs that may be right differ in order or rounding"
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(workers=1) as found:
+        yield found
+
+
+def forged(judge, demand="", references=(FORWARD,), adversaries=(), **fields):
+    problem = of(LARGE.format(demand), [("[[1, 5]]", "[5]")], solutions=[{"code": code} for code in references])
+    problem.starter_code = "def f(nums: list[int]) -> list[int]:\n    pass\n"
+    options = ForgeOptions(Effort(tests=12, candidates=96, mutants=24))
+    named = [(f"a{n}", code) for n, code in enumerate(adversaries)]
+    (record,) = forge([Record(problem)], judge, options=options, adversaries=lambda ident: named)
+    return record.problem, record.problem.extra["forge"]
+
+
+def test_references_that_differ_in_order_alone_give_a_comparison_without_order(judge):
+    problem, about = forged(judge, references=[FORWARD, BACKWARD])
+    assert problem.compare.unordered and "references differ in order" in about["checker"]
+    assert "references disagree" not in about["left_out"] and len(problem.tests) == 13
+    assert judge.check(problem, code=SORTED).accepted and not judge.check(problem, code=DISTINCT).accepted
+
+
+def test_references_that_differ_in_the_order_that_is_demanded_are_not_believed(judge):
+    problem, about = forged(judge, " in ascending order", references=[FORWARD, SORTED])
+    assert problem.compare == Compare() and about["left_out"]["references disagree"] > 5
+    assert judge.check(problem, code=SORTED).accepted and judge.check(problem, code=FORWARD).accepted
+
+
+def test_one_adversary_with_another_order_changes_nothing_and_two_only_leave_inputs_out(judge):
+    alone, about = forged(judge, adversaries=[BACKWARD])
+    assert LEFT_OUT not in about["left_out"] and not judge.check(alone, code=BACKWARD).accepted
+    two, about = forged(judge, adversaries=[BACKWARD, SORTED, DISTINCT])
+    assert about["left_out"][LEFT_OUT] > 5 and two.compare == Compare()
+    assert all(judge.check(two, code=code).accepted for code in (FORWARD, BACKWARD, SORTED))
+    assert not judge.check(two, code=DISTINCT).accepted  # it loses numbers: wrong in any order
+    assert about["after"]["adversaries_alive"] == 2
+    _, about = forged(judge, " as they stand in the sequence", adversaries=[BACKWARD, SORTED])
+    assert LEFT_OUT not in about["left_out"] and about["after"]["adversaries_alive"] == 0
+
+
+def test_references_may_differ_in_rounding(judge):
+    codes = [CODE.replace("list[int]:", "float:").format(text) for text in ("sum(nums) / 7", "sum(nums) / 7.00002")]
+    problem = of(
+        LARGE.format(""), [("[[0]]", "0.0"), ("[[0, 0]]", "0.0")], solutions=[{"code": code} for code in codes]
+    )
+    problem.starter_code = "def f(nums: list[int]) -> float:\n    pass\n"
+    (record,) = forge([Record(problem)], judge, options=ForgeOptions(Effort(tests=6, candidates=48, mutants=12)))
+    assert record.problem.compare.tolerance == 1e-5, record.problem.extra["forge"]
 
 
 def test_an_assert_is_written_as_the_problem_writes_its_own():

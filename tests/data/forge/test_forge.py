@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -21,7 +22,7 @@ from microcoder.data.record import DataError, Record
 from microcoder.data.settings import Pipeline
 from microcoder.files import write_problems
 from microcoder.judge import Judge
-from microcoder.schema import Test
+from microcoder.schema import Compare, Problem, Test
 
 from .shared_space import LARGEST, Numbers, weak
 
@@ -122,6 +123,33 @@ def test_several_right_answers_without_a_checker_are_left_out(judge):
     problem = forged(judge, weak(statement=statement))
     assert {test.output for test in problem.tests[1:]} <= {"-1"}  # which says that there is no answer
     assert problem.extra["forge"]["left_out"]["several answers are right"] > 10
+
+
+SUM = r"""
+#include <cstdio>
+int main(int, char* names[]) {
+    long wanted, a, b;
+    fscanf(fopen(names[1], "r"), "%ld", &wanted);
+    if (fscanf(fopen(names[2], "r"), "%ld %ld", &a, &b) != 2) return 2;
+    return a >= 0 && b >= 0 && a + b == wanted ? 0 : 1;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ here")
+def test_a_checker_in_cpp_decides_in_the_search_too(judge, monkeypatch):
+    monkeypatch.undo()
+    problem = Problem(
+        "sum", statement="Print two numbers with the sum n.\n\nInput\n\nThe only line contains n (1 ≤ n ≤ 1000).\n",
+        tests=[Test("1\n", "0 1\n"), Test("4\n", "0 4\n")], compare=Compare(checker=SUM),
+        solutions=[{"code": "print(0, int(input()))"}, {"code": "n = int(input())\nprint(n // 2, n - n // 2)"}],
+    )  # fmt: skip
+    others = [("right", "print(1, int(input()) - 1)"), ("wrong", "n = int(input())\nprint(1, n - 1 + (n > 4))")]
+    about = forged(judge, problem, adversaries=lambda ident: others).extra["forge"]
+    assert "references disagree" not in about["left_out"]
+    killed = {name for test in about["tests"] for name in test["killed"]}
+    assert "adversary wrong" in killed and "adversary right" not in killed
+    assert about["after"]["adversaries_alive"] == 1
 
 
 def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
