@@ -75,7 +75,9 @@ class ForgeConfig(Section):
     seconds: float = Field(default=4.0, gt=0, description="CPU seconds of the search for a problem.")
     references: int = Field(default=4, ge=1, description="The most solutions that are asked for the expected outputs.")
     slowest_s: float = Field(default=1.0, gt=0, description="Inputs that take a reference longer are left out.")
-    test_kb: int = Field(default=128, ge=1, description="The largest input of a forged test, in KB.")
+    test_kb: int = Field(
+        default=256, ge=1, description="The largest input in KB, and of all inputs at the limits together."
+    )
     answer_kb: int = Field(default=32, ge=1, description="The longest expected output of a forged test, in KB.")
     large: int = Field(default=2, ge=0, description="Tests at the limits of the constraints, for time.")
     time_multiple: float = Field(

@@ -31,11 +31,12 @@ from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
 from .answers import ONE, Rule, by_disagreement, rule
 from .examples import contradictions
+from .finds import Find, reduced
 from .functions import function_space
 from .label import assertion, confirmed, time_limit, trusted, with_tests
 from .layouts import stdin_space
 from .run import ProgramRunner
-from .search import SHORTEST_S, TIMES, Effort, Find, Rival, Search, reduced, rivals_of
+from .search import SHORTEST_S, TIMES, Effort, Rival, Search, rivals_of
 from .space import NoSpace, Space
 
 __all__ = ["Effort", "ForgeOptions", "NoSpace", "forge", "forged"]
@@ -167,7 +168,7 @@ def _forged_by(
         return _forged_by(record, judge, runner, options, looser, right, wrong, adversaries)
     left_out = search.left_out
     finds = search.undisputed(finds, before["living"])
-    chosen = reduced(finds, effort.tests, effort.large)
+    chosen = reduced(finds, effort.tests, effort.large, effort.test_kb << 10)
     labels, slowest = confirmed(
         problem, references, [find.label for find in chosen], judge, left_out, max(2.0, 3 * effort.slowest_s)
     )
@@ -187,19 +188,19 @@ def _forged_by(
         "refused": refused + named,
         "left_out": dict(left_out),
     }
-    return _written(record, about, rivals, kept, before, cpu_s, slowest, judge, options)
+    return _written(record, about, references, rivals, kept, before, cpu_s, slowest, judge, options)
 
 
 def _written(
-    record: Record, about: dict[str, Any], rivals: list[Rival], kept: list[Find], before: dict[str, Any], cpu_s: float,
-    slowest: float, judge: Judging, options: ForgeOptions,
+    record: Record, about: dict[str, Any], references: list[str], rivals: list[Rival], kept: list[Find],
+    before: dict[str, Any], cpu_s: float, slowest: float, judge: Judging, options: ForgeOptions,
 ) -> Record:  # fmt: skip
     """Put the forged tests behind the old ones, and write down where they come from."""
     problem = record.problem
     first = len(problem.asserts if problem.kind == "assert" else problem.tests)
     stronger = with_tests(problem, [find.label for find in kept])
     problem.tests, problem.asserts = stronger.tests, stronger.asserts
-    limit = time_limit(problem, slowest, options.time_multiple)
+    limit = time_limit(problem, slowest, options.time_multiple, references)
     if limit is not None:
         problem.time_limit_s = limit
     after = _strength(problem, rivals, judge, max(cpu_s, slowest), before)

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import domains, trees
 from .domains import Rng
-from .drawer import Drawn, Drawer, Slot
+from .drawer import Drawer, Drawn, Slot
 from .shapes import SEQUENCES, Shape
 
 Values = dict[str, Any]

@@ -130,10 +130,12 @@ def length(rng: Rng, low: int, high: int, size: float) -> int:
     if high <= low:
         return low
     room = high - low
-    if size >= 0.9:
+    if size > 0.98:
         return high - (rng.randint(0, room // 10) if rng.random() < 0.5 else 0)
-    reach = min(room, max(2 + 14 * size, room**size))
-    return low + rng.randint(0, max(1, int(reach)))
+    reach = max(1, int(min(room, max(2 + 14 * size, room**size))))
+    if size > 0.55:  # on the way to the limits: about as long as asked for
+        return low + reach - (rng.randint(0, reach // 10) if rng.random() < 0.5 else 0)
+    return low + rng.randint(0, reach)
 
 
 # --- strings

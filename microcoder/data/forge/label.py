@@ -5,7 +5,8 @@
 2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice (each time with
    another seed where it uses chance). A test on which that fails is left out, and counted.
 3. A time limit follows from the slowest of them, a multiple of what the references take. It only lowers the limit of a
-   problem that names none, and never goes below FLOOR_S: a right program may be slower than the reference.
+   problem that names none, and never goes below FLOOR_S: a right program may be slower than the reference. Where a
+   reference computes with numpy, the limit stays.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...judge.base import Judging
+from ...judge.languages import imported
 from ...schema import Problem, Test, Verdict
 from ..verify.programs import judged
 from ..verify.references import CHANCE, LIMIT_S
 from .run import UNWRITTEN, Reply, asks_checker, checks_of, differs, value_of
 
+SLOW, LONG, FAILS = "the reference is slow", "the answer is long", "the reference fails"
+IN_C = ("numpy", "scipy", "pandas")
 FLOOR_S = 2.0  # no time limit is set below this
 DISPUTES = 60  # inputs on which references disagree, whose answers are kept
 ROUNDS = 6  # tests that the judge refuses are left out, and the others tried again, so often
@@ -80,10 +84,10 @@ def _agreed(
     problem: Problem, given: str, answers: Sequence[Reply], dissent: Dissent, accepts: Accepts
 ) -> tuple[str, str]:
     """(the reason to leave an input out, the output that the references agree on)."""
-    reasons = {"late": "the reference is slow", "long": "the answer is long", "unknown": "the reference did not run"}
+    reasons = {"late": SLOW, "long": LONG, "unknown": "the reference did not run"}
     for reply in answers:
         if reply.status not in ("ok", "same"):
-            return reasons.get(reply.status, "the reference fails"), ""
+            return reasons.get(reply.status, FAILS), ""
     output = written(problem, answers[0])
     if output is None:
         return "the answer is null or no plain value", ""
@@ -189,9 +193,9 @@ def _refused(verdict: Verdict) -> int | None:
 def _why(verdict: str) -> str:
     return {
         "wrong_answer": "two runs of the reference differ",
-        "time_limit": "the reference is slow",
+        "time_limit": SLOW,
         "memory_limit": "the reference needs much memory",
-        "runtime_error": "the reference fails",
+        "runtime_error": FAILS,
     }.get(verdict, "the judge cannot use it")
 
 
@@ -216,9 +220,14 @@ def with_tests(problem: Problem, tests: Sequence[Labelled], only: bool = False) 
     return replace(problem, tests=[*([] if only else problem.tests), *made])
 
 
-def time_limit(problem: Problem, slowest_s: float, multiple: float) -> float | None:
+def in_c(references: Sequence[str]) -> bool:
+    """Whether a reference leaves its work to a package in C: right programs in plain Python are many times slower."""
+    return any(imported(code, IN_C) for code in references)
+
+
+def time_limit(problem: Problem, slowest_s: float, multiple: float, references: Sequence[str] = ()) -> float | None:
     """A lower time limit for a problem that names none; None if there is nothing to lower."""
-    if problem.time_limit_s is not None or not multiple or not slowest_s:
+    if problem.time_limit_s is not None or not multiple or not slowest_s or in_c(references):
         return None
     limit = max(FLOOR_S, math.ceil(10 * multiple * slowest_s) / 10)
     return limit if limit < LIMIT_S else None

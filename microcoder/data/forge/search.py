@@ -2,7 +2,7 @@
 
     rivals     wrong programs: mutants of the reference, typical mistakes, adversaries that others wrote
     waves      inputs are drawn in waves, small ones first; the references label them, all rivals that live run on them
-    reduction  a small set that kills as much, by greedy cover; then more inputs, for wrong programs nobody has seen
+    reduction  a small set that kills as much (finds.py)
 
 A rival that differs from the references on an input is killed by it. One that never does may be right: no test can
 tell, and none needs to.
@@ -15,7 +15,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -24,17 +24,19 @@ from ...schema import Problem
 from ..verify.mutations import mutants
 from ..verify.programs import independent
 from .answers import ONE, Rule, harmless, reconciled, usable
-from .label import Dissent, Labelled, labelled
+from .finds import SMALL, Climb, Find
+from .label import FAILS, LONG, SLOW, Dissent, in_c, labelled
 from .mistakes import mistakes
 from .run import ProgramRunner, Reply, asks_checker, checks_of, differs, value_of
 from .space import Calls, Candidate, Space
 
 SHORTEST_S, LONGEST_S = 0.04, 0.4  # CPU seconds that a rival has, at least and at most
 TIMES = 10  # as long as the reference takes; a rival that takes longer is taken for endless
-SMALL = 4_000  # characters: rivals only run on inputs up to this, large ones are for time
 COMPILED = 150  # answers of a wave that a checker in C++ is asked for: a few milliseconds each
 WITNESSES = 2  # adversaries that it takes to leave an input out
-TRIES = 6  # draws of a large input, each smaller than the one before
+TRIES = 12  # draws of a large input
+LARGE = "the input is large"
+TOO_MUCH = (LARGE, SLOW, LONG, FAILS)  # why an input at the limits is left out, and a smaller one tried
 
 
 @dataclass(slots=True)
@@ -52,18 +54,6 @@ class Rival:
     endless: bool = False  # it loops on some input: killed, and too dear to be run again
 
 
-@dataclass(slots=True)
-class Find:
-    """An input that the references label, and the rivals that it kills."""
-
-    candidate: Candidate
-    label: Labelled
-    kills: set[int] = field(default_factory=set)  # numbers of rivals
-    size: float = 0.0
-    old: bool = False  # one of the tests that the problem came with
-    limit: bool = False  # drawn as large as the references allow, to tell programs by their time
-
-
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How much is spent on a problem."""
@@ -74,7 +64,7 @@ class Effort:
     wave: int = 48
     seconds: float = 4.0  # CPU seconds of the search
     slowest_s: float = 1.0  # CPU seconds that a reference may take for an input
-    test_kb: int = 128  # the largest input that is kept
+    test_kb: int = 256  # the largest input that is kept
     answer_kb: int = 32  # the longest answer that is kept
     large: int = 2  # tests at the limits, for time
     seed: int = 0
@@ -169,32 +159,37 @@ class Search:
         return out
 
     def at_the_limits(self) -> None:
-        """A few inputs as large as the constraints, `test_kb` and the references allow; no rival runs on them."""
-        # Text of many lines takes long to draw, and is mostly larger than allowed: begin lower where that is likely.
-        size, quick, slow, found, started = 1.0, 0.0, 1.0, list[Find](), time.monotonic()
-        if self.problem.kind == "stdin":
-            tried = self.space.draw(self.rng, 0.6)
-            dear = tried is None or len(tried.input) > 2_000 or time.monotonic() - started > 0.2
-            size = slow = 0.8 if dear else 1.0
-        for _ in range(TRIES if self.effort.large else 0):
-            if len(found) >= self.effort.large or time.monotonic() - started > self.effort.seconds:
+        """A few inputs as large as the constraints, `test_kb` and the references allow; no rival runs on them.
+
+        A size is a power: an input's length and the seconds that a reference takes grow by factors with it. So two
+        sizes tell how far to go, and few inputs are drawn that take a reference too long.
+        """
+        longest_s, wanted, started = self.longest_s, self.effort.large, time.monotonic()
+        climb = Climb(self.effort.test_kb << 10, longest_s)
+        for _ in range(TRIES if wanted else 0):
+            if climb.done(wanted) or time.monotonic() - started > self.effort.seconds:
                 break
-            made = self.space.draw(self.rng, size)
-            if made is None:
-                break
-            if made.input in self.seen:
+            began = time.thread_time()
+            made = self.space.draw(self.rng, climb.size)
+            draw_s = time.thread_time() - began
+            if made is None or made.input in self.seen:
                 continue
             self.seen.add(made.input)
+            before = sum(self.left_out[reason] for reason in TOO_MUCH)
             if len(made.input) > self.effort.test_kb << 10:
-                self.left_out["the input is large"] += 1
-                slow, size = size, (size + quick) / 2 if quick else size - 0.1
-            elif finds := self.label([made]):
-                found += finds
-                quick, size = size, (size + slow) / 2  # sizes are powers: from 0.8 to 1 it may be a factor of 10
-            else:
-                slow, size = size, (size + quick) / 2 if quick else size - 0.2
-        for find in found:
+                self.left_out[LARGE] += 1
+            elif finds := self.label([made], longest_s=longest_s):
+                climb.went_well(finds[0], draw_s)
+            if sum(self.left_out[reason] for reason in TOO_MUCH) > before:
+                climb.went_too_far()
+        for find in climb.top:
             find.limit = True
+
+    @property
+    def longest_s(self) -> float:
+        """CPU seconds that a reference may take at the limits: few where it leaves the work to a package in C, since a
+        right program in plain Python takes many times as long."""
+        return self.effort.slowest_s / (20 if in_c(self.references) else 1)
 
     def asked(self, candidate: Candidate) -> str:
         """What a program is asked: the input, or the call of a function as the asserts have it."""
@@ -204,11 +199,11 @@ class Search:
 
     # --- waves
 
-    def label(self, wave: list[Candidate], old: bool = False) -> list[Find]:
+    def label(self, wave: list[Candidate], old: bool = False, longest_s: float = 0.0) -> list[Find]:
         """Let the references answer; what they agree on is a find."""
         inputs = [self.asked(candidate) for candidate in wave]
         replies = self.runner.run(
-            self.problem, self.references, inputs, limit_s=self.effort.slowest_s, base=True, every=True,
+            self.problem, self.references, inputs, limit_s=longest_s or self.effort.slowest_s, base=True, every=True,
             most=self.effort.answer_kb << 10,
         )  # fmt: skip
         left_out = Counter[str]() if old else self.left_out
@@ -355,44 +350,3 @@ class Search:
         }
         self.left_out["programs that may be right differ in order or rounding"] += len(open_)
         return [find for m, find in enumerate(finds) if m not in open_]
-
-
-# --- reduction
-
-
-def reduced(finds: Sequence[Find], most: int, large: int) -> list[Find]:
-    """A small set of new inputs that kills all that the whole does and that the old tests do not; then the diverse."""
-    new = [find for find in finds if not find.old]
-    largest = sorted((find for find in new if find.limit), key=lambda find: -len(find.candidate.input))
-    chosen = largest[: min(large, most)]  # not by measured time, so that the same seed forges the same tests
-    new = [find for find in new if len(find.candidate.input) <= SMALL and not find.limit]
-    covered = Counter(kill for find in finds if find.old for kill in find.kills)
-    for depth in (1, 2, 3):  # each rival by one input, then by a second and a third where there are such
-        while len(chosen) < (most if depth == 1 else 2 * most // 3):
-            best = max(new, key=lambda find: _worth(find, covered, depth), default=None)
-            if best is None or _worth(best, covered, depth)[0] == 0:
-                break
-            covered.update(best.kills)
-            chosen.append(best)
-            new.remove(best)
-    groups: Counter[object] = Counter(mark for find in chosen for mark in _marks(find))
-    while new and len(chosen) < most:
-        best = min(new, key=lambda find: ([groups[mark] for mark in _marks(find)], -find.size))
-        groups.update(_marks(best))
-        chosen.append(best)
-        new.remove(best)
-    return chosen
-
-
-def _worth(find: Find, covered: Counter[int], depth: int) -> tuple[int, int, int]:
-    """Rivals that an input adds to those covered so often; then all that it kills; then how short it is."""
-    return sum(covered[n] < depth for n in find.kills), len(find.kills), -len(find.candidate.input)
-
-
-def _marks(find: Find) -> tuple[object, ...]:
-    """What inputs should differ by, the most important first: kind of answer, generator and length, the answer."""
-    output = find.label.output
-    kind: object = output[0] if output[:1] in "-[{\"'(" else min(len(output), 3)
-    if len(output) < 8 or output[:1] in "-":
-        kind = (output[:1] if output[:1] in "-0TtFf" else kind, output in ("[]", '""', "0", "-1"))
-    return kind, (find.candidate.by, min(len(find.candidate.input), SMALL).bit_length()), output

@@ -13,10 +13,11 @@ from microcoder.config import load_as
 from microcoder.data import forge as room
 from microcoder.data.forge import ForgeOptions, forge
 from microcoder.data.forge.adversaries import AdversaryStore
-from microcoder.data.forge.label import time_limit
+from microcoder.data.forge.finds import Find, reduced
+from microcoder.data.forge.label import Labelled, time_limit
 from microcoder.data.forge.mistakes import mistakes
 from microcoder.data.forge.run import Reply
-from microcoder.data.forge.search import Effort, Find, Labelled, reduced
+from microcoder.data.forge.search import Effort
 from microcoder.data.forge.space import Candidate, NoSpace
 from microcoder.data.record import DataError, Record
 from microcoder.data.settings import Pipeline
