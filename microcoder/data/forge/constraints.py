@@ -2,7 +2,7 @@
 
     found = read(statement)
     found.relations     1 <= nums.length <= 10^5, 0 <= ai < n: see relations.py
-    found.facts         Fact("alphabet", ("s",), "abc..."), Fact("sorted", ("nums",), "ascending"), ...
+    found.facts         StatedFact("alphabet", ("s",), "abc..."), StatedFact("sorted", ("nums",), "ascending"), ...
     found.columns       edges[i] = [ai, bi] -> {"edges": ("ai", "bi")}
     found.unread        lines of the section of constraints, and guarantees elsewhere, that mean something unknown
 
@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from .facts import IDENTIFIER, IN_PROSE, Fact, facts
+from .facts import IDENTIFIER, IN_PROSE, StatedFact, facts
 from .relations import Relation, normal, relations
 
 _HEADING = re.compile(r"^[\s#*_>-]{0,8}(?:Constraints?|Limits|Note|Notes)\W{0,8}$", re.M | re.I)
@@ -41,7 +41,7 @@ class Constraints:
     """All that could be read, and what could not."""
 
     relations: list[Relation] = field(default_factory=list)
-    facts: list[Fact] = field(default_factory=list)
+    facts: list[StatedFact] = field(default_factory=list)
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     section: bool = False  # whether there is a section of constraints

@@ -1,6 +1,6 @@
 """Facts that a sentence of a statement tells about values: an alphabet, an order, that all are different, a tree.
 
-list(facts("s consists of lowercase English letters."))   # [Fact("alphabet", ("s",), "abc...", ...)]
+list(facts("s consists of lowercase English letters."))   # [StatedFact("alphabet", ("s",), "abc...", ...)]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ IDENTIFIER = re.compile(r"[A-Za-z]\w*(?:\[[^\[\]\n]{1,12}\])*(?:\.(?:length|val|
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class StatedFact:
     """A property of some values. `subjects`: names that the sentence gives before it tells the property."""
 
     name: str
@@ -174,7 +174,7 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
 _FACTS = [(name, hints.split(), re.compile(pattern, re.I), value) for name, hints, pattern, value in _TABLE]
 
 
-def facts(sentence: str) -> Iterator[Fact]:
+def facts(sentence: str) -> Iterator[StatedFact]:
     sentence = sentence.translate(str.maketrans("‘’“”", "''\"\""))
     seen = set()
     low = sentence.lower()
@@ -204,7 +204,7 @@ def facts(sentence: str) -> Iterator[Fact]:
         if name == "distinct" and name in seen and not subjects:
             continue
         seen.add(name)
-        yield Fact(name, subjects, told, sentence)
+        yield StatedFact(name, subjects, told, sentence)
 
 
 def _letters(literal: list[Any], told: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from . import domains, trees
-from .facts import Fact
+from .facts import StatedFact
 from .places import Made, Place, Property, Values, depth_of
 from .shapes import SEQUENCES, Shape
 
@@ -62,7 +62,7 @@ def _is_search_tree(name: str, values: Values) -> bool:
     return domains.ordered(trees.inorder(values[name]), "strictly ascending")
 
 
-def _graph(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _graph(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     """A tree, a connected graph, or one without cycles: of edges, or as the parent of each node."""
     name = next((s.parameter for s in spots if s.parameter in edge_lists(shapes)), None)
     name = name or next(iter(edge_lists(shapes)), None)
@@ -116,12 +116,12 @@ def _graph(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
                 yield Property("tree", fact.text, is_tree, grow, (Place(parent),))
 
 
-def _no_loops(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _no_loops(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for name in edge_lists(shapes):
         yield Property("no_loops", fact.text, partial(_without_loops, name))
 
 
-def _search_tree(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _search_tree(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for name in (name for name, shape in shapes.items() if shape.kind == "tree"):
 
         def mend(rng: random.Random, values: Values, name: str = name) -> None:
@@ -134,7 +134,7 @@ def _search_tree(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) ->
         yield Property("bst", fact.text, partial(_is_search_tree, name), mend)
 
 
-def _complete(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _complete(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     whole = fact.name == "perfect"
     for name in (name for name, shape in shapes.items() if shape.kind == "tree"):
 

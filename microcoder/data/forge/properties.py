@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any
 
 from . import domains, networks, texts
-from .facts import Fact
+from .facts import StatedFact
 from .places import Made, Place, Property, Values, at, depth_of, leave, leaves, place
 from .shapes import SEQUENCES, Shape
 
 
-def tied(fact: Fact, shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]]) -> list[Property]:
+def tied(fact: StatedFact, shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]]) -> list[Property]:
     """The properties that a fact gives the parameters."""
     spots = [spot for subject in fact.subjects if (spot := place(subject, shapes, columns))]
     if not spots and not fact.told and fact.name not in ("tree", "connected", "acyclic", "bst"):
@@ -34,7 +34,7 @@ def tied(fact: Fact, shapes: Mapping[str, Shape], columns: Mapping[str, tuple[st
 # --- values
 
 
-def _choices(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _choices(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         kinds = {part.kind for part in shapes[spot.parameter].walk()}
         quoted = all(isinstance(one, str) for one in fact.value)
@@ -48,7 +48,9 @@ def _choices(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Mad
             and spot.column is None
             and (spot.depth > deep or (spot.depth == 0 and not deep))
         ):
-            yield from texts.alphabet(Fact("alphabet", fact.subjects, "".join(fact.value), fact.text), [spot], shapes)
+            yield from texts.alphabet(
+                StatedFact("alphabet", fact.subjects, "".join(fact.value), fact.text), [spot], shapes
+            )
             continue
         allowed = list(fact.value)
 
@@ -58,16 +60,16 @@ def _choices(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Mad
         yield Property("choices", fact.text, holds, places=(spot,), value=allowed)
 
 
-def _binary(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _binary(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         leaf = [part.kind for part in shapes[spot.parameter].walk()][-1]
         value: list[Any] = ["0", "1"] if leaf == "str" else [0, 1]
         if shapes[spot.parameter].kind != "int":
             deeper = Place(spot.parameter, depth_of(shapes[spot.parameter]) + (leaf == "str"))
-            yield from _choices(Fact("choices", fact.subjects, value, fact.text), [deeper], shapes)
+            yield from _choices(StatedFact("choices", fact.subjects, value, fact.text), [deeper], shapes)
 
 
-def _member(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _member(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         inside = str(fact.value)
         if inside not in shapes or inside == spot.parameter or spot.length:
@@ -96,7 +98,7 @@ def _among(spot: Place, allowed: set[int], values: Values) -> bool:
     return all(one in allowed for one in at(values, spot))
 
 
-def _even(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _even(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     odd = fact.value == "odd"
     for spot in spots:
         if spot.length or shapes[spot.parameter].kind == "int":
@@ -109,7 +111,7 @@ def _even(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
             )
 
 
-def _power(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _power(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     powers = {fact.value**n for n in range(64)}
     for spot in spots:
         yield Property(
@@ -121,7 +123,7 @@ def _power(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
         )
 
 
-def _multiple(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _multiple(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     of = str(fact.value)
     for spot in spots:
         if not (of.isdigit() or (of in shapes and shapes[of].kind == "int")):
@@ -153,7 +155,7 @@ def _same_values(name: str, other: str, values: Values) -> bool:
     return sorted(values[name]) == sorted(values[other])
 
 
-def _distinct(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     if fact.value == "edges" or (re.search(r"\bedges?\b|\broads?\b|connections", fact.text) and not spots):
         for name in networks.edge_lists(shapes):
             yield Property(
@@ -198,7 +200,7 @@ def _distinct(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Ma
         yield Property("distinct", fact.text, holds, mend, (Place(spot.parameter, depth),))
 
 
-def _sorted(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _sorted(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     order, _, by = fact.value.partition(" by ")
     if not spots and re.search(r"\brows?\b|\blinked list|\blist\b|\barrays?\b", fact.text):
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in (*SEQUENCES, "links")]
@@ -226,7 +228,7 @@ def _sorted(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made
         yield Property("sorted", fact.text, holds, mend, (Place(spot.parameter, depth),), order)
 
 
-def _permutation(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _permutation(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     lists = [spot for spot in spots if shapes[spot.parameter].kind in (*SEQUENCES, "str")]
     others = [name for name in shapes if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", str(fact.value))]
     for spot in lists:
@@ -263,14 +265,14 @@ def _permutation(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) ->
             yield Property("permutation", fact.text, holds, mend)
 
 
-def _anagram(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _anagram(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     names = [spot.parameter for spot in spots]
     for name in names[1:]:
-        new = Fact("permutation", fact.subjects, names[0], fact.text)
+        new = StatedFact("permutation", fact.subjects, names[0], fact.text)
         yield from _permutation(new, [Place(name)], {one: shapes[one] for one in (names[0], name)})
 
 
-MAKERS: dict[str, Callable[[Fact, list[Place], Mapping[str, Shape]], Made]] = {
+MAKERS: dict[str, Callable[[StatedFact, list[Place], Mapping[str, Shape]], Made]] = {
     **networks.MAKERS,
     **texts.MAKERS,
     "choices": _choices,

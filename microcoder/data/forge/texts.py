@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from . import domains
-from .facts import Fact
+from .facts import StatedFact
 from .places import Made, Place, Property, Values, at, leaves
 from .shapes import Shape
 
 
-def alphabet(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def alphabet(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     allowed = set(fact.value)
     for spot in spots:
         if spot.length or "str" not in {part.kind for part in shapes[spot.parameter].walk()}:
@@ -26,7 +26,7 @@ def alphabet(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Mad
         yield Property("alphabet", fact.text, holds, places=(spot,), value=fact.value)
 
 
-def _no_leading_zero(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _no_leading_zero(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     if not spots:
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in ("str", "links") or
                  (shape.kind == "list" and shape.item and shape.item.kind in ("int", "str"))]  # fmt: skip
@@ -54,7 +54,7 @@ def _no_leading_zero(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]
         yield Property("no_leading_zero", fact.text, holds, mend)
 
 
-def _spaces(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _spaces(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     names = {spot.parameter for spot in spots if shapes[spot.parameter].kind == "str"}
     names = names or {name for name, shape in shapes.items() if shape.kind == "str" and " " in shape.chars}
     single = fact.name == "single_space"
@@ -75,7 +75,7 @@ def _balanced(name: str, values: Values) -> bool:
     return domains.balanced(values[name])
 
 
-def _brackets(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _brackets(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         name, shape = spot.parameter, shapes[spot.parameter]
         if shape.kind != "str":
@@ -94,7 +94,7 @@ def _reads_backwards(name: str, values: Values) -> bool:
     return bool(values[name] == values[name][::-1])
 
 
-def _palindrome(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _palindrome(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         name = spot.parameter
         if shapes[name].kind == "str" and not spot.depth:
@@ -110,7 +110,7 @@ def _all_match(name: str, pattern: re.Pattern[str], values: Values) -> bool:
     return all(map(pattern.fullmatch, leaves(values[name])))
 
 
-def _time(fact: Fact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+def _time(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     clock = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
     for spot in spots:
         texts = [part for part in shapes[spot.parameter].walk() if part.kind == "str"]
