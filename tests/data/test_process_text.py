@@ -253,6 +253,10 @@ def test_exponents_of_limits_in_words_come_back_too():
     source = "Do.\n\nConstraints:\n\nThe number of nodes is in the range [1, 5 * 104].\nAt 104 it ends.\n1 <= n <= 105."
     restored = source.replace("* 104", "* 10^4").replace("105.", "10^5.")
     assert text(formulas.restore_exponents, source, platform="leetcode") == restored
+    source = "Do.\n\nConstraints:\n\n1 <= k <= 1014\nThe sum of lengths is smaller than 105."
+    assert text(formulas.restore_exponents, source, platform="leetcode") == source.replace("1014", "10^14").replace(
+        "105", "10^5"
+    )
     calls = "Do.\n\nConstraints:\n\nThe output is at most 5 * 1010."
     assert text(formulas.restore_exponents, calls, platform="leetcode") == calls.replace("1010", "10^10")
 

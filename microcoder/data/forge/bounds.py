@@ -47,6 +47,8 @@ class Bounds:
         self.steps = self._steps(properties)
         self.lengths = [q for name, shape in shapes.items() for q in _lengths(name, shape)]
         self.numbers = [name for name, shape in shapes.items() if shape.kind == "int"]
+        self.characters = self._characters()
+        self._bound_parents()
         self._bound_by_hull()
         everything = [*self.lengths, *self.numbers]
         used = {
@@ -139,6 +141,36 @@ class Bounds:
                     if isinstance(step, int) and step > 0:
                         out[name] = (step, one.value if one.name == "even" else 0)
         return out
+
+    def _characters(self) -> dict[str, dict[int, str]]:
+        """What may stand at each place of a string, from relations such as 'a' <= s[0] <= 'h'; for all places
+        ('a' <= s[i] <= 'e') it is an alphabet."""
+        out: dict[str, dict[int, str]] = {}
+        for quantity, found in self.quantities.about.items():
+            match = re.fullmatch(r"(\w+)\[(\d+|(\w+)__0)\]", quantity)
+            if not match or match[1] not in self.shapes or self.shapes[match[1]].kind != "str":
+                continue
+            ends = {r.op: r.right[1:-1] for r in found if re.fullmatch(r"'.'", r.right)}
+            if set(ends) == {"<=", ">="}:
+                allowed = "".join(map(chr, range(ord(ends[">="]), ord(ends["<="]) + 1)))
+                if match[3]:
+                    self.texts.setdefault((match[1], None), allowed)
+                else:
+                    out.setdefault(match[1], {})[int(match[2])] = allowed
+        for name, places in out.items():
+            if len(places) == self.shapes[name].shortest == self.shapes[name].longest:
+                self.texts.setdefault((name, None), "".join(sorted(set("".join(places.values())))))
+        return out
+
+    def _bound_parents(self) -> None:
+        """The parents of the nodes of a tree are nodes, and that of the root is -1."""
+        for one in self.properties:
+            for spot in one.places:
+                if one.name == "tree" and spot.depth == 0 and self.shapes[spot.parameter].kind in SEQUENCES:
+                    quantity, name = f"{spot.parameter}[{spot.parameter}__0]", spot.parameter
+                    if not self.quantities.about.get(quantity):
+                        self.quantities.add(Relation(quantity, ">=", "-1", one.text), set(self.shapes))
+                        self.quantities.add(Relation(quantity, "<", f"len({name})", one.text), set(self.shapes))
 
     def _bound_by_hull(self) -> None:
         """Add the hull as relations where the constraints leave a side open, and alphabets where none is told."""

@@ -36,6 +36,11 @@ def changed(rng: Rng, values: Values, shapes: Mapping[str, Shape], drawer: Drawe
         )
         return "extremes"
     if shape.kind == "str" and isinstance(value, str):
+        places = drawer.bounds.characters.get(name, {})
+        if places and rng.random() < 0.7:
+            at = rng.choice([n for n in places if n < len(value)] or [0])
+            values[name] = value[:at] + rng.choice(places.get(at, value[:1])) + value[at + 1 :]
+            return "characters"
         values[name], how = _text(rng, value, drawer, name)
         _follow(values, name, drawer)
         return how

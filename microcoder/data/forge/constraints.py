@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from .facts import IDENTIFIER, IN_PROSE, StatedFact, facts
-from .relations import Relation, normal, relations
+from .relations import Relation, expression, normal, relations, value
 
 _HEADING = re.compile(r"^[\s#*_>-]{0,8}(?:Constraints?|Limits|Note|Notes)\W{0,8}$", re.M | re.I)
 _NEXT = re.compile(
@@ -30,7 +30,16 @@ _NEXT = re.compile(
 )
 _SECTION = re.compile(r"^[\s#*_>-]{0,8}(?:Input|Input Format|Input Specification)\W{0,8}$", re.M | re.I)
 _FORMULA = re.compile(r"\$([^$\n]{1,200})\$|\(([^()\n]{1,200}(?:\([^()\n]{0,40}\)[^()\n]{0,200})?)\)|`([^`\n]{1,200})`")
-_COMPARED = re.compile(r"<=|>=|<|>|≤|≥|≠|!=|\\l(?:e|t)|\\g(?:e|t)|\\n(?:e|eq)\b|&lt;|==")
+_COMPARED = re.compile(
+    r"<=|>=|<|>|≤|≥|≠|!=|\\l(?:e|t)|\\g(?:e|t)|\\n(?:e|eq)\b|&lt;|==|not exceed|"
+    r"(?:smaller|less) than or equal|(?:is|are) at most \d"
+)
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+_SOME = re.compile(
+    r"\b(?:there (?:is|are|exists?) (?:at least|at most|exactly|no)|no two|at least one|exactly one|never)\b",
+    re.I,
+)
+_UNEQUAL = re.compile(r"^([A-Za-z]\w*)\[(\w)\]$")
 _COLUMNS = re.compile(r"\b([A-Za-z]\w*)\[\s*\w\s*\]\s*={1,2}\s*[\[(]\s*([^\[\]()\n]{1,200}?)\s*[\])](?!\s*[-+*])")
 _SUBSCRIPTS = re.compile(r"\b[A-Za-z]\w*\[\s?\w\s?\]\s?=\s?\[([^\[\]\n]{1,200})\]")
 _NAME = re.compile(r"[A-Za-z]\w*(?:_\w)?$")
@@ -50,7 +59,7 @@ class Constraints:
 def read(statement: str) -> Constraints:
     """Read all constraints of a statement."""
     found = Constraints()
-    statement = _without_subscripts(statement)
+    statement = _without_subscripts(_INVISIBLE.sub("", statement))
     body, lines = _parts(statement)
     found.section = bool(lines)
     for line in lines:
@@ -103,17 +112,35 @@ _HARMLESS = re.compile(
     r"you (?:must|should|need|may not|can|are not allowed)|what if|how would|"
     r"answer(?:s)? (?:is|are|to each|will|can|for|may|that|of)[^.]{0,60}(?:bit|less than|at most|unique)|"
     r"memory limit|time limit|please note|this problem|this question|solution|fits? on a|output doesn't|output array|"
-    r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output",
+    r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output|"
+    r"outputs? (?:is|are|will be) (?:at most|less)|\\boutput <=|is unknown",
     re.I,
 )
+
+
+def harmless(sentence: str) -> bool:
+    """Whether a sentence says nothing about the inputs."""
+    return bool(_HARMLESS.search(sentence))
+
+
+def total(sentence: str) -> float | None:
+    """The most that a total in a sentence may be ("the total area of all squares <= 10^12"); None if it tells none."""
+    match = re.search(r"\b(?:total|sum|product)\b[^<>]{1,80}<= ([\d*^ ]+)\.?$", normal(sentence).strip())
+    source = expression(match[1]) if match else None
+    return float(value(source, {})) if source is not None else None
 
 
 def _of_line(line: str, found: Constraints) -> None:
     """Add what a line says, or note that nothing could be read."""
     said = 0
-    if _COMPARED.search(line) or re.search(r"(?<![<>=!])=(?![=<>])", line):
+    if (
+        (_COMPARED.search(line) or re.search(r"(?<![<>=!])=(?![=<>])", line))
+        and not _some(line)
+        and not _declared(line)
+    ):
         new = relations(line)
-        found.relations += new
+        found.facts += [fact for one in new if (fact := _all_different(one))]
+        found.relations += [one for one in new if not _all_different(one)]
         said += len(new)
     for sentence in _sentences(line):
         told = list(facts(sentence))
@@ -126,6 +153,19 @@ def _of_line(line: str, found: Constraints) -> None:
 
 def _declared(sentence: str) -> bool:
     return bool(_COLUMNS.search(normal(sentence)))
+
+
+def _some(sentence: str) -> bool:
+    """Whether what it compares does not hold for all values: "there is at least one i where nums[i] == 0"."""
+    return bool(_SOME.search(sentence))
+
+
+def _all_different(relation: Relation) -> StatedFact | None:
+    """`x[i] != x[j]` as a fact."""
+    left, right = _UNEQUAL.match(relation.left), _UNEQUAL.match(relation.right)
+    if relation.op != "!=" or not left or not right or left[1] != right[1] or left[2] == right[2]:
+        return None
+    return StatedFact("distinct", (left[1],), "", relation.text)
 
 
 _GUARANTEE = re.compile(
@@ -151,7 +191,7 @@ def _of_sentence(sentence: str, found: Constraints) -> None:
     told = [replace(fact, told=bool(guarantee)) for fact in facts(sentence) if guarantee or fact.name in IN_PROSE]
     known = {(fact.name, fact.subjects) for fact in found.facts}
     found.facts += [fact for fact in told if (fact.name, fact.subjects) not in known]
-    new = relations(sentence) if guarantee and _COMPARED.search(sentence) else []
+    new = relations(sentence) if guarantee and _COMPARED.search(sentence) and not _some(sentence) else []
     found.relations += new
     if guarantee and not told and not new and not _HARMLESS.search(sentence):
         if not any(sentence.strip(". ") in line or line.strip(". ") in sentence for line in found.unread):

@@ -138,6 +138,21 @@ def length(rng: Rng, low: int, high: int, size: float) -> int:
     return low + rng.randint(0, reach)
 
 
+def is_prime(number: int) -> bool:
+    return number > 1 and all(number % by for by in (2, 3, 5, 7, 11, 13) if by < number) and _no_divisor(number)
+
+
+def _no_divisor(number: int) -> bool:
+    return all(number % by for by in range(17, int(number**0.5) + 1, 2))
+
+
+def prime_below(number: int) -> int:
+    """The largest prime up to a number; 2 if there is none."""
+    while number > 2 and not is_prime(number):
+        number -= 1
+    return max(2, number)
+
+
 # --- strings
 
 

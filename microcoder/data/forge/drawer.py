@@ -112,7 +112,8 @@ class Drawer:
             outer = max(
                 (chosen[q] for q in chosen if q.startswith("len(") and q[4:-1] == quantity[4:].split("[")[0]), default=1
             )
-            high = min(high, max(low, total // max(1, outer)))
+            all_of_it = bounds.quantities.limits(f"total({quantity[4:].split('[')[0]})", {}, {})[1]
+            high = min(high, max(low, min(total, all_of_it) // max(1, outer)))
         width = bounds.rows.get(quantity[4:-1], 1) if quantity.startswith("len(") else 1
         high = min(high, max(low, total // (2 * width) if width > 1 else total))
         step, rest = bounds.steps.get(quantity, (1, 0))
@@ -289,6 +290,9 @@ class Drawer:
         a, b = int(low) if math.isfinite(low) else -100, int(high) if math.isfinite(high) else 100
         if a > b:
             return []
+        most = self.bounds.quantities.limits(f"sum({name})", {}, {})[1] if depth == 0 and a >= 0 else math.inf
+        if math.isfinite(most) and count * b > most:
+            b = max(a, int(most) // max(1, count))
         new = domains.distinct(rng, count, a, b, draw.size) if different else None
         if new is None:
             new = domains.integers(rng, count, a, b, draw.size)
@@ -327,6 +331,14 @@ class Drawer:
         return rows
 
     def _text(self, draw: Drawn, slot: Slot) -> str:
+        text, places = self._any_text(draw, slot), self.bounds.characters.get(slot.name, {})
+        if slot.depth == 0 and places:
+            text = "".join(
+                char if char in places.get(n, char) else draw.rng.choice(places[n]) for n, char in enumerate(text)
+            )
+        return text
+
+    def _any_text(self, draw: Drawn, slot: Slot) -> str:
         bounds, rng, name = self.bounds, draw.rng, slot.name
         quantity = f"len({slot.source})"
         alphabet = bounds.texts.get((name, slot.column)) or bounds.texts.get((name, None)) or string.ascii_lowercase

@@ -128,15 +128,15 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
     ("perfect", "perfect full", r"perfect binary tree|full binary tree", None),
     ("tree", "tree",
      rf"{_X}\b(?:represents?|forms?|make|{_BE}|given an?)\b[^.;]{{0,40}}?\b"
-     r"(?:valid |undirected |connected |rooted |n-ary )*tree\b", None),
+     r"(?:valid |undirected |connected |rooted |n-ary )*trees?\b", None),
     ("connected", "connected reach path travel",
      rf"(?:graph|nodes|cities|servers|network|grid|computers|all the \w+) {_BE}? ?(?:all |always |guaranteed to be )?"
      r"(?:strongly |directly or indirectly )?connected\b|connected (?:undirected )?graph|reach any \w+ from any|"
      r"directly or indirectly reach|reached directly or indirectly|"
      r"path between any|possible to (?:reach|travel)[^.]{0,20} (?:any|every|all)", None),
     ("acyclic", "cycl dag", r"acyclic|\bDAG\b|no cycles?|does not contain (?:any )?cycles?", None),
-    ("alphabet", "consist contain is are has have made compris",
-     rf"{_X}\b(?:only )?(?:consists?|contains?|consisting|containing|is|are|made up|has|have|comprises?)\b"
+    ("alphabet", "consist contain is are has have made compos compris",
+     rf"{_X}\b(?:only )?(?:consists?|contains?|consisting|containing|is|are|made up|composed|has|have|comprises?)\b"
      r"(?: only)?(?: of)?(?: only)? (?P<v>[^;]*?(?:letters?|characters?|digits?|'.{1,8}'|\".{1,8}\"|spaces|ascii|"
      r"lowercase|uppercase|parenthes[ei]s|alphabets?|vowels).*)", None),
     ("alphabet", "string",
@@ -169,6 +169,24 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"is (?:present )?|will be|(?:is|equals|equals to) an? "
      r"(?:element|value|member|integer) )\s?(?:in|of|from)(?: the array)? (?P<v>[a-zA-Z]\w*)\b(?! order| the)",
      None),
+    ("exists", "at least one",
+     r"at least one (?:element|index|integer|number|value|cell)? ?\w? ?(?:where|such that|with|in|of|is)? ?"
+     r"(?P<v>(?P<x>[A-Za-z]\w*\[\w\]) ?(?:==|!=|<=|>=|<|>) ?-?\d+)", None),
+    ("same_digits", "number of digits",
+     r"(?P<x>[\w, ]{1,40}) (?:consists?|have|has|contains?) (?:of )?the same number of digits", None),
+    ("no_overlap", "overlap disjoint",
+     r"(?:no two|none of the) (?P<x>[^.;]{1,40}?) (?:will )?(?:overlap|intersect)|"
+     r"(?P<y>[^.;]{1,60}?) (?:is|are|be)?\s*(?:pairwise |all )?"
+     r"(?:non-? ?overlapping|disjoint|(?:do|will) not overlap)", None),
+    ("few_letters", "unique distinct different",
+     r"(?P<x>[^.;]{1,60}?)\b(?:no more than|at most) (?P<v>\d+) (?:unique|distinct|different) [\w ]{0,30}"
+     r"(?:letters|characters)", None),
+    ("repeats", "repeated duplicate",
+     r"(?P<x>[^.;]{1,60}?)\bexactly (?P<v>one|two|three|\d+) (?:repeated|duplicated?) "
+     r"(?:elements?|numbers?|integers?|values?)", None),
+    ("no_pair", "no two", r"(?:there are )?no two (?P<x>\w+) such that (?P<v>.*)", None),
+    ("date", "date", r"(?P<x>[^.;]{0,80})\b(?:represents?|is|are|be|in)\b[^.;]{0,40}"
+     r"(?:valid (?:gregorian )?(?:calendar )?dates?|YYYY-MM-DD)(?P<v>[^;]{0,90})", None),
     ("time", "hh:mm", r"(?P<x>[^.;]{0,60}?)\b(?:is|are|will be|in)\b[^.;]{0,40}\"?HH:MM\"?", None),
 ]  # fmt: skip
 _FACTS = [(name, hints.split(), re.compile(pattern, re.I), value) for name, hints, pattern, value in _TABLE]
@@ -199,6 +217,8 @@ def facts(sentence: str) -> Iterator[StatedFact]:
                 continue
         elif name == "sorted":
             told = _order(told or sentence)
+        elif name in ("few_letters", "repeats"):
+            told = {"one": 1, "two": 2, "three": 3}.get(told) or int(told)
         elif name == "power":
             told = {"two": 2, "three": 3, "four": 4}.get(told) or int(told)
         if name == "distinct" and name in seen and not subjects:
@@ -216,7 +236,7 @@ def _order(text: str) -> str:
     low = text.lower()
     down = bool(re.search(r"descending|(?<!non-)(?<!non)(?<!non )decreasing|non-? ?increasing", low))
     strictly = "strict" in low or re.search(r"(?<!non-)(?<!non)increasing|(?<!non-)(?<!non)decreasing", low)
-    by = re.search(r"\bby (?:their |its |the )?(\w+)", low)
+    by = re.search(r"\b(?:by|order of) (?:their |its |the )?(\w+)", low)
     column = text[by.start(1) : by.end(1)] if by else ""
     return (
         f"{'strictly ' if strictly else ''}{'descending' if down else 'ascending'}{' by ' + column if column else ''}"

@@ -17,17 +17,19 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...schema import Problem
+from ..process.formulas import restored_limits
 from .bounds import Bounds
 from .changes import changed
-from .constraints import Constraints, read
+from .constraints import Constraints, harmless, read, total
 from .drawer import Drawer
 from .places import Property, leaves
 from .properties import tied
 from .quantities import bring
-from .relations import normal
+from .relations import Checker, Relation, normal, with_powers
 from .shapes import NotPlain, Shape, literal, observed, plain_of, written
 from .space import Candidate, NoSpace
 from .visible import alike, lengths_shown, structured, visible
@@ -60,11 +62,17 @@ class FunctionSpace:
             name: observed([call[n] for call in calls], annotation) for n, (name, annotation) in enumerate(names)
         }
         self.examples = [dict(zip(self.names, map(plain_of, call), strict=True)) for call in calls]
-        found = read(problem.statement)
+        statement = problem.statement
+        if problem.platform == "leetcode" or problem.entry_point.startswith("Solution."):
+            statement = restored_limits(statement)
+        found = read(statement)
         self.unread = list(found.unread)
         columns = _columns(found, self.shapes)
-        self.quantities = bring(found.relations, self.shapes, columns, problem.statement)
+        self.quantities = bring(found.relations, self.shapes, columns, statement)
         self.unread += self.quantities.unread
+        for name in dict.fromkeys(parameter for parameter, _ in columns.values()):
+            width, text = len(found.columns[name]), f"{name}[i] = [{', '.join(found.columns[name])}]"
+            self.quantities.add(Relation(f"len({name}[{name}__0])", "==", str(width), text), set(self.shapes))
         self.properties = self._true(found, columns)
         self._drop_misread()
         if not found.section:
@@ -75,10 +83,15 @@ class FunctionSpace:
         self.drawer = Drawer(self.bounds)
         self.properties = self.bounds.properties
         self.bounded_by = "hull" if self.bounds.hulled else "constraints"
-        self.guarded = self._guarded(found)
+        self.open = self._not_understood(found)
         if self.guarded:
             self.properties += visible(self.shapes, self.examples)
         self.unread = list(dict.fromkeys(self.unread))
+
+    @property
+    def guarded(self) -> bool:
+        """Whether there is a guarantee that is not understood."""
+        return bool(self.open)
 
     def _true(self, found: Constraints, columns: dict[str, tuple[str, int]]) -> list[Property]:
         """The properties that all existing tests have."""
@@ -93,25 +106,40 @@ class FunctionSpace:
         self.unread += [fact.text for fact in found.facts if fact.told and fact.text not in understood]
         return out
 
-    def _guarded(self, found: Constraints) -> bool:
-        """Whether there is a guarantee that is not understood, or text that looks like more than characters."""
+    def _not_understood(self, found: Constraints) -> list[str]:
+        """Sentences of guarantee that are not understood, and texts that look like more than characters."""
         understood = {one.text for one in self.properties}
         told = {fact.text for fact in found.facts if fact.told}
         read = {normal(text).strip() for text in told} & {one.text for one in found.relations}
-        if found.unread or any(text not in understood and normal(text).strip() not in read for text in told):
-            return True
+        out = list(found.unread)
+        out += [text for text in sorted(told - understood) if normal(text).strip() not in read]
+        section = {one.text for one in found.relations}
+        for text in self.unread:
+            if text in section and not harmless(text):
+                most = total(text)
+                if most is None:
+                    out.append(text)
+                else:
+                    self.properties.append(Property("total", text, partial(_small, most)))
         for name, shape in self.shapes.items():
             texts = [one for example in self.examples for one in leaves(example[name]) if isinstance(one, str)]
-            if structured(shape, texts) and f"the characters of {name}" in self.bounds.hulled:
-                self.unread.append(f"how the texts of {name} are made")
-                return True
-        return False
+            read_as = {spot.parameter for one in self.properties if one.name in ("date", "time") for spot in one.places}
+            if name not in read_as and structured(shape, texts) and f"the characters of {name}" in self.bounds.hulled:
+                out.append(f"how the texts of {name} are made")
+        self.unread += out
+        return list(dict.fromkeys(out))
 
     def _drop_misread(self) -> None:
+        """Drop relations that the tests break; one that has lost an exponent (27 for 2^7) gets it back."""
         for checker in list(self.quantities.checkers):
-            if not _safely(checker.holds, self.examples):
-                self.quantities.drop(checker)
+            if _safely(checker.holds, self.examples):
+                continue
+            self.quantities.drop(checker)
+            again = with_powers(checker.relation)
+            if again is None or not _safely(Checker(again, set(self.shapes)).holds, self.examples):
                 self.unread.append(checker.relation.text)
+            else:
+                self.quantities.add(again, set(self.shapes))
 
     # --- Space
 
@@ -190,6 +218,11 @@ class FunctionSpace:
             if not _safely(one.holds, [values]):
                 return f"not so: {one.text}"
         return ""
+
+
+def _small(most: float, values: dict[str, Any]) -> bool:
+    """Whether numbers are so small that no sum of them, or of products of two, is above a number."""
+    return sum(abs(one) for one in leaves(list(values.values())) if isinstance(one, (int, float))) ** 2 <= most
 
 
 def _safely(holds: Any, all_values: Sequence[dict[str, Any]]) -> bool:

@@ -23,13 +23,13 @@ def edge_lists(shapes: Mapping[str, Shape]) -> list[str]:
         and shape.item.longest <= 4 and shape.item.shortest == shape.item.longest
         and all(part.kind == "int" for part in [*shape.item.items, *([shape.item.item] if shape.item.item else [])][:2])
     ]  # fmt: skip
-    named = [name for name in found if name in _EDGES]
-    return named[:1] or (found if len(found) == 1 else [])
+    named = [name for name in found if name.rstrip("12") in _EDGES]
+    return named or (found if len(found) == 1 else [])
 
 
 def _count(values: Values, edges: str, tree: bool) -> int:
     n = values.get("n")
-    if type(n) is int:
+    if type(n) is int and not edges.endswith(("1", "2")):
         return n
     if tree:
         return len(values[edges]) + 1
@@ -64,13 +64,13 @@ def _is_search_tree(name: str, values: Values) -> bool:
 
 def _graph(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     """A tree, a connected graph, or one without cycles: of edges, or as the parent of each node."""
-    name = next((s.parameter for s in spots if s.parameter in edge_lists(shapes)), None)
-    name = name or next(iter(edge_lists(shapes)), None)
+    names = edge_lists(shapes)
+    names = list(dict.fromkeys(s.parameter for s in spots if s.parameter in names)) or names[:1]
     kind = fact.name
-    if name is not None:
+    for name in names:
         base = base_of(shapes, name)
 
-        def holds(values: Values) -> bool:
+        def holds(values: Values, name: str = name, base: int = base) -> bool:
             count, edges = _count(values, name, kind == "tree"), values[name]
             if any(not base <= end < base + count for edge in edges for end in edge[:2]):
                 return False
@@ -78,7 +78,7 @@ def _graph(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) ->
                 return not trees.has_cycle(count, edges, base)
             return trees.components(count, edges, base) == 1 and (kind != "tree" or len(edges) == count - 1)
 
-        def mend(rng: random.Random, values: Values) -> None:
+        def mend(rng: random.Random, values: Values, name: str = name, base: int = base) -> None:
             count, edges = _count(values, name, kind == "tree"), values[name]
             if count > 300_000:
                 return
@@ -90,6 +90,7 @@ def _graph(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) ->
             values[name] = [[*pair, *rows[n % len(rows)][2:]] for n, pair in enumerate(new)]
 
         yield Property(kind, fact.text, holds, mend, (Place(name, 1),))
+    if names:
         return
     if any(shape.kind == "tree" for shape in shapes.values()):
         yield Property(kind, fact.text, lambda values: True)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from . import domains, networks, texts
+from . import domains, intervals, networks, numerals, texts
 from .facts import StatedFact
 from .places import Made, Place, Property, Values, at, depth_of, leave, leaves, place
 from .shapes import SEQUENCES, Shape
@@ -25,6 +26,8 @@ from .shapes import SEQUENCES, Shape
 def tied(fact: StatedFact, shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]]) -> list[Property]:
     """The properties that a fact gives the parameters."""
     spots = [spot for subject in fact.subjects if (spot := place(subject, shapes, columns))]
+    if fact.name == "sorted" and (by := place(str(fact.value).partition(" by ")[2], shapes, columns)):
+        spots = [by] if by.column is not None else spots
     if not spots and not fact.told and fact.name not in ("tree", "connected", "acyclic", "bst"):
         return []
     make = MAKERS.get(fact.name)
@@ -90,52 +93,6 @@ def _member(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
             yield Property("member", fact.text, holds, mend)
 
 
-def _of_rest(spot: Place, step: int, rest: int, values: Values) -> bool:
-    return all(one % step == rest for one in at(values, spot))
-
-
-def _among(spot: Place, allowed: set[int], values: Values) -> bool:
-    return all(one in allowed for one in at(values, spot))
-
-
-def _even(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
-    odd = fact.value == "odd"
-    for spot in spots:
-        if spot.length or shapes[spot.parameter].kind == "int":
-            yield Property(
-                "even",
-                fact.text,
-                partial(_of_rest, spot, 2, int(odd)),
-                places=(spot,),
-                value=int(odd),
-            )
-
-
-def _power(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
-    powers = {fact.value**n for n in range(64)}
-    for spot in spots:
-        yield Property(
-            "power",
-            fact.text,
-            partial(_among, spot, powers),
-            places=(spot,),
-            value=fact.value,
-        )
-
-
-def _multiple(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
-    of = str(fact.value)
-    for spot in spots:
-        if not (of.isdigit() or (of in shapes and shapes[of].kind == "int")):
-            continue
-
-        def holds(values: Values, spot: Place = spot) -> bool:
-            by = int(of) if of.isdigit() else values[of]
-            return by != 0 and all(one % by == 0 for one in at(values, spot))
-
-        yield Property("multiple", fact.text, holds, places=(spot,), value=int(of) if of.isdigit() else of)
-
-
 # --- lists
 
 
@@ -153,6 +110,28 @@ def _drop_repeated(name: str, numbers: Sequence[int], rng: random.Random, values
 
 def _same_values(name: str, other: str, values: Values) -> bool:
     return sorted(values[name]) == sorted(values[other])
+
+
+_ELEMENTS = re.compile(
+    r"(?<!elements of )(?<!values of )(?<!values in )\b\w+\[\w\] (?:is|are|be|will be) (?:all |pairwise )?"
+    r"(?:unique|distinct|different)|\w\[\w\] != ",
+    re.I,
+)
+_PAIRED = re.compile(r"^(?:(.*?)([xy])(.*)|(.*)(From|To)(.*))$", re.I)
+
+
+def _pairs(shapes: Mapping[str, Shape]) -> list[list[str]]:
+    """Lists that hold one coordinate each, or one end of each edge: [["xCoord", "yCoord"]]."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, shape in shapes.items():
+        match = _PAIRED.match(name)
+        if match and depth_of(shape) == 1:
+            found.setdefault(tuple(part or "" for part in match.group(1, 3, 4, 6)), []).append(name)
+    return [names for names in found.values() if len(names) == 2]
+
+
+def _different_pairs(names: Sequence[str], values: Values) -> bool:
+    return not domains.repeated([list(pair) for pair in zip(*(values[name] for name in names), strict=False)])
 
 
 def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
@@ -175,6 +154,9 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
             partial(_drop_repeated, name, numbers),
         )
         return
+    if not spots:
+        for names in _pairs(shapes):
+            yield Property("distinct", fact.text, partial(_different_pairs, names))
     if not spots and re.search(r"\bnode|tree|Node\.val|\bvalues?\b", fact.text):
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in ("tree", "links")]
     for spot in spots:
@@ -188,6 +170,8 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
         if deep == 0 and kind != "str":
             continue
         depth = min(spot.depth, max(0, deep - 1)) if kind != "str" else 0
+        if spot.depth and depth and _ELEMENTS.search(fact.text):  # "all queries[i] are unique": no two are equal
+            depth = spot.depth - 1
 
         def holds(values: Values, spot: Place = spot, depth: int = depth) -> bool:
             lists = at(values, Place(spot.parameter, depth))
@@ -265,6 +249,31 @@ def _permutation(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shap
             yield Property("permutation", fact.text, holds, mend)
 
 
+def _repeats(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """A list in which so many values stand twice, and all others once."""
+    for spot in spots:
+        name, item = spot.parameter, shapes[spot.parameter].item
+        if spot.length or depth_of(shapes[name]) != 1 or item is None or item.kind != "int":
+            continue
+
+        def holds(values: Values, name: str = name) -> bool:
+            counts: Counter[int] = Counter(values[name])
+            return set(counts.values()) <= {1, 2} and list(counts.values()).count(2) == fact.value
+
+        def mend(rng: random.Random, values: Values, name: str = name, base: int = int(item.low)) -> None:
+            count = len(values[name]) - fact.value
+            if count < fact.value:
+                return
+            once = list(dict.fromkeys(values[name]))[:count]
+            if len(once) < count:
+                once = list(range(base, base + count))
+            new = once + rng.sample(once, fact.value)
+            rng.shuffle(new)
+            values[name] = new
+
+        yield Property("repeats", fact.text, holds, mend)
+
+
 def _anagram(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     names = [spot.parameter for spot in spots]
     for name in names[1:]:
@@ -273,6 +282,8 @@ def _anagram(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) 
 
 
 MAKERS: dict[str, Callable[[StatedFact, list[Place], Mapping[str, Shape]], Made]] = {
+    **numerals.MAKERS,
+    **intervals.MAKERS,
     **networks.MAKERS,
     **texts.MAKERS,
     "choices": _choices,
@@ -280,9 +291,7 @@ MAKERS: dict[str, Callable[[StatedFact, list[Place], Mapping[str, Shape]], Made]
     "sorted": _sorted,
     "permutation": _permutation,
     "anagram": _anagram,
-    "even": _even,
-    "power": _power,
     "member": _member,
-    "multiple": _multiple,
     "binary": _binary,
+    "repeats": _repeats,
 }

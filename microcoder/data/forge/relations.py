@@ -25,10 +25,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len, "abs": abs, "min": min, "max": max, "sum": sum, "floor": math.floor, "ceil": math.ceil,
     "int": int, "range": range, "factorial": lambda n: math.factorial(min(n, 30)), "all": all, "sqrt": math.sqrt,
     "count": lambda nodes: sum(one is not None for one in nodes),
+    "total": lambda lists: sum(map(len, lists)),
 }  # fmt: skip
 _ALLOWED = (
     ast.Expression, ast.Name, ast.Load, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd,
-    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Call,
+    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Call, ast.List,
 )  # fmt: skip
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _CURLY = str.maketrans("‘’“”", "''\"\"")
@@ -51,7 +52,8 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (re.compile(r"\\[,;:! ]|~|\{,\}|[$`]|\*\*(?=\s|$)"), ""),
     (re.compile(r"[−–—]"), "-"),
     (re.compile(r"\bMath\.|\bmath\."), ""),
-    (re.compile(r"([A-Za-z])_\{?(\w+)\s*,\s*(\w+)\}?"), r"\1[\2][\3]"),
+    (re.compile(r"([A-Za-z])_\{(\w+)\s*,\s*(\w+)\}"), r"\1[\2][\3]"),
+    (re.compile(r"([A-Za-z])_(\w)\s*,\s*(\w)(?![\w.\[])"), r"\1[\2][\3]"),
     (re.compile(r"([A-Za-z])_\{([^{}]*)\}"), r"\1[\2]"),
     (re.compile(r"([A-Za-z])_([A-Za-z0-9])(?![A-Za-z0-9_])"), r"\1[\2]"),
     (re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+"), lambda m: "^" + m.group().translate(_SUPERSCRIPT)),
@@ -66,6 +68,10 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (re.compile(r"\|\s*([A-Za-z]\w*(?:\[\w+\])*)\s*\|"), r"len(\1)"),
     (re.compile(r"\|([^|<>=]+)\|"), r"abs(\1)"),
     (re.compile(r"(?<![<>=!])=(?![=<>])"), "=="),
+    (re.compile(r"\b[Ss]um(?:\(| of )(?:all )?([A-Za-z]\w*)\[\w\]\.length\)?"), r"total(\1)"),
+    (re.compile(r"\b[Ss]um(?:\(| of )(?:all )?([A-Za-z]\w*)\[\w\](?!\[)\)?"), r"sum(\1)"),
+    (re.compile(r"(?:is |are )(?:(?:smaller|less) than or equal(?: to)?|not greater than|at most)(?= \d)"), "<="),
+    (re.compile(r"(?:does|do|will|must|should) not exceed"), "<="),
 ]
 _OPERATOR = re.compile(r"<=|>=|==|!=|<|>")
 _QUOTES = re.compile(r"'[^'\n]{0,20}'|\"[^\"\n]{0,20}\"")
@@ -146,11 +152,39 @@ def relations(text: str) -> list[Relation]:
     """All relations that a line, a formula or the inside of brackets gives."""
     found: list[Relation] = []
     text = normal(text)
+    whole = text.strip()
+    text = _EVERY.sub(lambda match: f" starting {match.group(1) or match.group(2) or 0} ;", text)
     for part in re.split(r"\band\b|\bwhere\b|\bwhen\b|\bif\b|;|\bfor (?:all|each|every|any)\b|\(inclusive\)", text):
         if _OPERATOR.search(part):
+            part, _, start = part.partition(" starting ")
             for chain in _chains(part):
-                found += _of_chain(chain, text.strip())
+                found += [_from(one, int(start or 0)) for one in _of_chain(chain, whole)]
     return found
+
+
+# "for all i >= 1", "for every 0 <= i < n": which indices a relation is about
+_EVERY = re.compile(
+    r",?\s*\b(?:for|where) (?:all |each |every |any )?(?:valid )?(?:ind(?:ex|ices) )?"
+    r"(?:(\d+) ?<=? ?[ijk](?:, ?[ijk])? ?<=? ?[\w.() +-]+?|[ijk] ?>=? ?(\d+))\s*(?=[.;,]|$|\band\b)"
+)
+
+
+def _from(relation: Relation, start: int) -> Relation:
+    """The relation for indices from `start` on: about x[i + start] for x[i]."""
+    if not start:
+        return relation
+    new = {name: f"({name} + {start})" for name in ("i", "j", "k")}
+    left, right = (_subscripts(side, new) for side in (relation.left, relation.right))
+    return Relation(left, relation.op, right, relation.text)
+
+
+def _subscripts(source: str, new: Mapping[str, str]) -> str:
+    """The term with names in subscripts replaced."""
+    tree = ast.parse(source, mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            node.slice = ast.parse(renamed(ast.unparse(node.slice), new), mode="eval").body
+    return ast.unparse(tree)
 
 
 def _chains(text: str) -> list[str]:
@@ -272,6 +306,17 @@ def renamed(source: str, new: Mapping[str, str]) -> str:
             return ast.parse(new[node.id], mode="eval").body if node.id in new else node
 
     return ast.unparse(Renamed().visit(tree))
+
+
+def with_powers(relation: Relation) -> Relation | None:
+    """The relation with the power that a number may have been (109: 10 ** 9, 27: 2 ** 7); None if it has no such."""
+    sides = [
+        re.sub(r"(?<![\w.*])(10|2)([3-9]|[1-6]\d)(?![\w.])(?! \*\*)", r"\1 ** \2", side)
+        for side in (relation.left, relation.right)
+    ]
+    if sides == [relation.left, relation.right]:
+        return None
+    return Relation(sides[0], relation.op, sides[1], relation.text)
 
 
 @lru_cache(8192)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -119,14 +120,77 @@ def _time(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> 
             def mend(rng: random.Random, values: Values, name: str = spot.parameter) -> None:
                 values[name] = _replaced(values[name], lambda _: f"{rng.randrange(24):02}:{rng.randrange(60):02}")
 
-            yield Property("time", fact.text, partial(_all_match, spot.parameter, clock), mend)
+            yield Property("time", fact.text, partial(_all_match, spot.parameter, clock), mend, (spot,))
+
+
+def _date(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """Dates such as 2012-01-05, within the years that the sentence gives or else those of the tests."""
+    for spot in spots:
+        texts = [part for part in shapes[spot.parameter].walk() if part.kind == "str"]
+        days = [day for one in (texts[0].pool if texts else []) if (day := _day(one)) is not None]
+        if not days or len(days) != len(texts[0].pool):
+            continue
+        years = [int(year) for year in re.findall(r"\b[12]\d{3}\b", str(fact.value))] or [day.year for day in days]
+        first, last = min(years), max(years)
+
+        def holds(values: Values, name: str = spot.parameter, first: int = first, last: int = last) -> bool:
+            found = list(map(_day, leaves(values[name])))
+            return all(day is not None and first <= day.year <= last for day in found)
+
+        def mend(
+            rng: random.Random, values: Values, name: str = spot.parameter, first: int = first, last: int = last
+        ) -> None:
+            a, b = datetime.date(first, 1, 1).toordinal(), datetime.date(last, 12, 31).toordinal()
+            values[name] = _replaced(values[name], lambda _: _any_day(rng, a, b))
+
+        yield Property("date", fact.text, holds, mend, (spot,))
+
+
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text) if len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+def _any_day(rng: random.Random, first: int, last: int) -> str:
+    """A day between two; often one at the end of a month, of the range, or of a leap year's February."""
+    day = datetime.date.fromordinal(rng.choice([first, last]) if rng.random() < 0.1 else rng.randint(first, last))
+    match rng.randrange(5):
+        case 0:
+            day = day.replace(day=1)
+        case 1:
+            day = datetime.date.fromordinal(min(last, day.replace(day=28).toordinal() + rng.randrange(4)))
+        case 2:
+            day = datetime.date.fromordinal(min(last, day.replace(month=2, day=28).toordinal() + rng.randrange(2)))
+    return day.isoformat()
 
 
 def _replaced(value: Any, new: Callable[[str], str]) -> Any:
     return [_replaced(one, new) for one in value] if isinstance(value, list) else new(value)
 
 
+def _few_letters(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """At most so many different characters in all texts of an argument together."""
+    for spot in spots:
+        if "str" not in {part.kind for part in shapes[spot.parameter].walk()}:
+            continue
+
+        def holds(values: Values, name: str = spot.parameter) -> bool:
+            return len(set().union(*(set(one) for one in leaves(values[name]) if isinstance(one, str)))) <= fact.value
+
+        def mend(rng: random.Random, values: Values, name: str = spot.parameter) -> None:
+            found = sorted(set().union(*(set(one) for one in leaves(values[name]) if isinstance(one, str))))
+            kept = rng.sample(found, min(len(found), fact.value))
+            table = {ord(char): kept[n % len(kept)] for n, char in enumerate(found) if char not in kept}
+            values[name] = _replaced(values[name], lambda text: text.translate(table))
+
+        yield Property("few_letters", fact.text, holds, mend)
+
+
 MAKERS = {
+    "date": _date,
+    "few_letters": _few_letters,
     "alphabet": alphabet,
     "no_leading_zero": _no_leading_zero,
     "no_outer_space": _spaces,

@@ -6,7 +6,7 @@ formulas \textbf{x}, \emph{x}, \texttt{x}, sections and items become Markdown, a
 Exponents are restored where a page lost them with its superscripts:
 1. In the constraints of LeetCode, "1 <= n <= 105" and "in the range [1, 5 * 104]" mean 10^5 and 10^4. Only there, only
    in lines that give a limit, only where no "^" shows that exponents survived, and only for the powers that such limits
-   are made of: 10^3 ... 10^9, 10^10, 10^12, 10^15, 10^18, 2^31, 2^63.
+   are made of: 10^3 ... 10^16, 10^18, 2^31, 2^63.
 2. "modulo 109 + 7" means 10^9 + 7 in any place. 109 + 7 without a modulo is not changed.
 3. On a line about 32-bit or 64-bit integers, -231, "231 - 1" and "< 231" mean 2^31; 2^63 likewise.
 """
@@ -82,13 +82,13 @@ def _unwrapped(text: str) -> str:
 # --- exponents
 
 _HEADING = re.compile(r"^[\s#*_]{0,8}Constraints\W{0,8}$", re.M | re.I)
-_LIMIT = re.compile(r"<|\b(?:range|less than|fewer than|at most|up to|not exceed)\b")
-_POWER = re.compile(r"(?<![\w.^])(?:(10)([3-9]|10|12|15|18)|(2)(31|63))(?!\w|\.\d)")
+_LIMIT = re.compile(r"<|\b(?:range|less than|smaller than|fewer than|at most|up to|not exceed)\b")
+_POWER = re.compile(r"(?<![\w.^])(?:(10)([3-9]|1[0-68])|(2)(31|63))(?!\w|\.\d)")
 _PRIME = r"(?<![\w.^])109 ?\+ ?[79](?!\w|\.\d)"
 _MODULO = re.compile(rf"(?:\bmod(?:ulo|ulus)?\b|%|\bremainder\b|\bdivid\w{{2,5}}\b)[^.\n]{{0,40}}?{_PRIME}", re.I)
 _MODULUS = re.compile(rf"(?={_PRIME})(10)(9)")
 # "1018 modulo (10^9 + 7)": the number 1018 would need no modulo
-_REDUCED = re.compile(r"(?<![\w.^])(10)(10|12|15|18)(?= (?:modulo|mod|%) \(?10\^9 ?\+)")
+_REDUCED = re.compile(r"(?<![\w.^])(10)(1[0-68])(?= (?:modulo|mod|%) \(?10\^9 ?\+)")
 _BITS = re.compile(r"\b(?:32|64)[- ]bit\b", re.I)
 _WORD_SIZE = re.compile(r"(?<![\w.^])(?:(?<=-)(?<!\w-)|(?<=< )|(?=2\d\d ?- ?1(?!\w|\.\d)))(2)(31|63)(?!\w|\.\d)")
 
@@ -96,7 +96,7 @@ _WORD_SIZE = re.compile(r"(?<![\w.^])(?:(?<=-)(?<!\w-)|(?<=< )|(?=2\d\d ?- ?1(?!
 def restore_exponents(record: Record) -> Record:
     """Restore the exponents of limits, of the modulus 10^9 + 7, and of the sizes of machine words."""
     problem = record.problem
-    statement = _restored_limits(problem.statement) if problem.platform == "leetcode" else problem.statement
+    statement = restored_limits(problem.statement) if problem.platform == "leetcode" else problem.statement
     if _MODULO.search(statement):
         statement = on_prose(statement, lambda text: _REDUCED.sub(_written, _MODULUS.sub(_written, text)))
     if _BITS.search(statement):
@@ -107,7 +107,7 @@ def restore_exponents(record: Record) -> Record:
     return record
 
 
-def _restored_limits(statement: str) -> str:
+def restored_limits(statement: str) -> str:
     """Restore the powers in the last section of constraints."""
     headings = list(_HEADING.finditer(statement))
     at = headings[-1].end() if headings else len(statement)

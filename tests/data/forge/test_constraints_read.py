@@ -6,7 +6,7 @@ import pytest
 
 from microcoder.data.forge.constraints import read
 from microcoder.data.forge.facts import alphabet, choices
-from microcoder.data.forge.relations import Checker, relations
+from microcoder.data.forge.relations import Checker, relations, with_powers
 
 
 def said(text):
@@ -27,6 +27,11 @@ def said(text):
         ("edges.length = n - 1", ["len(edges) == n - 1"]),
         ("1 ≤ n ≤ 200 000", ["1 <= n", "n <= 200000"]),
         ("It is said to be so", []),
+        ("0 <= up[i] <= n - 1 for all i >= 1.", ["0 <= up[i + 1]", "up[i + 1] <= n - 1"]),
+        ("p[i] != [x, y] for all 0 <= i < p.length", ["p[i] != [x, y]"]),
+        ("The sum of words[i].length is smaller than or equal 10^5.", ["total(words) <= 10 ** 5"]),
+        ("sum(nums[i]) <= 300", ["sum(nums) <= 300"]),
+        ("1 <= team_id, desk_id <= 9", ["1 <= team_id", "1 <= desk_id", "team_id <= 9", "desk_id <= 9"]),
     ],
 )
 def test_relations_are_read_in_every_spelling(text, expected):
@@ -100,6 +105,29 @@ def test_properties_of_lengths_and_of_nodes_are_facts_too():
         ("choices", [0, 1]),
     ]
     assert found.unread == []
+
+
+def test_what_holds_for_some_or_for_no_pair_is_not_taken_for_all():
+    found = read(
+        "Do.\n\nConstraints:\n\nThere is at least one element i where a[i] == 0.\n"
+        "There are no two wombats such that a[i] < b[i]."
+    )
+    assert found.relations == []
+    assert [(fact.name, fact.subjects) for fact in found.facts] == [("exists", ("a[i]",)), ("no_pair", ("wombats",))]
+
+
+def test_marks_that_nobody_sees_are_no_constraint():
+    assert read("Do.\n\nConstraints:\n\n1 <= n <= 5\n\u200b\u200b").unread == []
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [("nums[i] < 27", "2 ** 7"), ("n <= 1014", "10 ** 14"), ("n <= 2 * 105", "2 * 10 ** 5"), ("n <= 26", "2 ** 6")],
+)
+def test_numbers_that_may_have_been_powers(text, again):
+    (relation,) = relations(text)
+    assert with_powers(relation).right == again
+    assert with_powers(relations("n <= 100")[0]) is None
 
 
 def test_columns_with_subscripts_are_columns():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import json
 import random
 
@@ -237,3 +239,157 @@ def test_a_number_that_is_the_length_of_a_list_in_all_tests_stays_so_without_con
     found = drawn(space)
     assert all(len(xs) == n and k < n and len({type(x) for x in xs}) == 1 for xs, n, k in found)
     assert {type(xs[0]) for xs, _, _ in found} == {int, str}
+
+
+def test_lost_exponents_are_restored_before_limits_are_read():
+    space = function_space(
+        problem("nums: List[int], k: int", "1 <= nums.length <= 105\n0 <= nums[i] <= 109\n1 <= k < 27", ([5], 100))
+    )
+    assert space.bounded_by == "constraints" and space.unread == []
+    assert space.fault(json.dumps([[10**9] * 1000, 127])) == "" and space.fault("[[1], 128]")
+
+
+@pytest.mark.parametrize(
+    ("signature", "constraints", "tests", "holds"),
+    [
+        (
+            "q: List[List[int]]",
+            "1 <= q.length <= 9\nq[i].length == 2\n0 <= q[i][j] <= 3\nAll q[i] are unique.",
+            [([[1, 1], [2, 1]],)],
+            lambda q: len({*map(tuple, q)}) == len(q),
+        ),
+        (
+            "nums: List[int]",
+            "nums.length == n + 2\n3 <= n <= 9\n0 <= nums[i] < n\n"
+            "The input is generated such that nums contains exactly two repeated elements.",
+            [([0, 1, 2, 1, 0],), ([3, 0, 2, 1, 1, 3],)],
+            lambda nums: sorted({*nums}) == list(range(len(nums) - 2)),
+        ),
+        (
+            "date: str",
+            "date.length == 10\n"
+            "The input is generated such that date represents a valid Gregorian calendar date between Jan 1st, "
+            "1950 and Dec 31st, 2050.",
+            [("2010-02-28",)],
+            lambda date: 1950 <= datetime.date.fromisoformat(date).year <= 2050,
+        ),
+        (
+            "a: List[int]",
+            "1 <= a.length <= 9\n0 <= a[i] <= 9\nThere is at least one element i where a[i] == 0.",
+            [([0, 5],)],
+            lambda a: 0 in a,
+        ),
+        (
+            "p: List[int]",
+            "1 <= p.length <= 9\n2 <= p[i] <= 99\np[i] is a prime number.",
+            [([2, 7],)],
+            lambda p: all(map(domains.is_prime, p)),
+        ),
+        (
+            "a: int, b: int",
+            "1 <= a, b <= 10^4\na and b consist of the same number of digits.",
+            [(10, 55)],
+            lambda a, b: len(str(a)) == len(str(b)),
+        ),
+        (
+            "parts: List[List[int]]",
+            "1 <= parts.length <= 9\nparts[i] == [li, ri]\n0 <= li <= ri <= 60\n"
+            "The given segments are non-overlapping.",
+            [([[5, 7], [1, 2]],)],
+            lambda parts: all(a[1] < b[0] for a, b in itertools.pairwise(sorted(parts))),
+        ),
+        (
+            "n: int, boxes: List[List[int]]",
+            "3 <= n <= 40\n2 <= boxes.length <= 9\n0 <= boxes[i][0] < boxes[i][2] <= n\n"
+            "0 <= boxes[i][1] < boxes[i][3] <= n\nNo two boxes overlap.",
+            [(9, [[0, 0, 1, 1], [1, 0, 3, 2]])],
+            lambda n, boxes: (
+                not any(
+                    a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+                    for a, b in itertools.combinations(boxes, 2)
+                )
+            ),
+        ),
+        (
+            "words: List[str]",
+            "1 <= words.length <= 9\n1 <= words[i].length <= 9\n"
+            "All strings in words will altogether be composed of no more than 4 unique lowercase letters.",
+            [(["ab", "c"],)],
+            lambda words: len({*"".join(words)}) <= 4,
+        ),
+        (
+            "words: List[str]",
+            "1 <= words.length <= 9\n1 <= words[i].length <= 50\nsum(words[i].length) <= 60\n"
+            "words[i] consists of lowercase English letters.",
+            [(["ab", "c"],)],
+            lambda words: len("".join(words)) <= 60,
+        ),
+        (
+            "events: List[List[int]]",
+            "1 <= events.length <= 9\nevents[i] = [whoi, timei]\n1 <= whoi, timei <= 99\n"
+            "The input is generated such that events is sorted in increasing order of timei.",
+            [([[4, 2], [1, 5], [3, 9]],)],
+            lambda events: [t for _, t in events] == sorted({t for _, t in events}),
+        ),
+        (
+            "edges1: List[List[int]], edges2: List[List[int]]",
+            "2 <= n, m <= 9\nedges1.length == n - 1\nedges2.length == m - 1\n"
+            "edges1[i].length == edges2[i].length == 2\nedges1[i] = [ai, bi]\n0 <= ai, bi < n\n"
+            "edges2[i] = [ui, vi]\n0 <= ui, vi < m\n"
+            "The input is generated such that edges1 and edges2 represent valid trees.",
+            [([[0, 1], [1, 2]], [[0, 1]])],
+            lambda *both: all(trees.components(len(edges) + 1, edges) == 1 for edges in both),
+        ),
+        (
+            "parent: List[int]",
+            "n == parent.length\n1 <= n <= 30\n0 <= parent[i] <= n - 1 for all i >= 1.\nparent[0] == -1\n"
+            "parent represents a valid tree.",
+            [([-1, 0, 0],)],
+            lambda parent: (
+                parent[0] == -1 and trees.components(len(parent), [[n, up] for n, up in enumerate(parent) if n]) == 1
+            ),
+        ),
+        (
+            "q: List[List[int]]",
+            "1 <= q.length <= 9\nq[i] = [li, ri]\n0 <= li < ri <= 9\n"
+            "There are no two queries such that i != j and q[i][0] < q[j][0] < q[i][1] < q[j][1].",
+            [([[1, 2], [3, 5]],)],
+            lambda q: not any(a[0] < b[0] < a[1] < b[1] for a in q for b in q),
+        ),
+        (
+            "xs: List[int], ys: List[int]",
+            "1 <= xs.length == ys.length <= 9\n0 <= xs[i], ys[i] <= 2\nAll the given points are unique.",
+            [([1, 1], [0, 2])],
+            lambda xs, ys: len({*zip(xs, ys, strict=True)}) == len(xs),
+        ),
+        (
+            "cell: str",
+            "cell.length == 2\n'a' <= cell[0] <= 'h'\n'1' <= cell[1] <= '8'",
+            [("a1",), ("c3",)],
+            lambda cell: "a" <= cell[0] <= "h" and "1" <= cell[1] <= "8",
+        ),
+        (
+            "at: List[List[int]], x: int, y: int",
+            "1 <= at.length <= 3\nat[i].length == 2\n0 <= at[i][0], at[i][1], x, y <= 2\n"
+            "The input is generated such that at[i] != [x, y] for all 0 <= i < at.length.",
+            [([[1, 1]], 0, 0)],
+            lambda at, x, y: [x, y] not in at,
+        ),
+    ],
+)
+def test_guarantees_that_are_understood_are_kept(signature, constraints, tests, holds):
+    space = function_space(problem(signature, constraints, *tests))
+    assert space.open == [] and space.unread == []
+    found = drawn(space)
+    assert all(holds(*given) for given in found)
+    assert len({json.dumps(given) for given in found}) > 10
+    for n, given in enumerate(found[:20]):
+        new = space.near(json.dumps(given), random.Random(n))
+        assert new is None or holds(*json.loads(new.input))
+
+
+def test_a_relation_that_the_tests_break_is_no_longer_believed_to_be_all():
+    space = function_space(
+        problem("nums: List[int]", "1 <= nums.length <= 9\n0 <= nums[i] <= 9\nnums[i] == nums[0] + i", ([4, 7],))
+    )
+    assert space.guarded and space.open == ["nums[i] == nums[0] + i"]
