@@ -15,7 +15,7 @@ from .edges import Edges, drawn_edges
 from .guarantees import Guarantees, is_prime
 from .limits import ENDLESS, Env, Spot, StatedLimits, gather
 from .relations import value
-from .shape import Block, Field, InputLine, Layout, Misfit, Node, Retry, Scope, count_names, count_of, counted, spelled
+from .shape import Block, Field, InputLine, Layout, Misfit, Node, Retry, Scope, block_at, count_names, counted, spelled
 
 STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
 ORDERS = ("as drawn", "rising", "falling")
@@ -66,7 +66,13 @@ class Draw:
     def scope(self) -> Scope:
         top = Scope()
         self.fill(self.layout.body, top, (), {})
+        self.mend(top)
         return top
+
+    def mend(self, scope: Scope) -> None:
+        """Put letters where guarantees want them."""
+        for need in [*self.known.needs, *self.known.needs]:
+            need.mend(scope, self.rng)
 
     def fill(self, nodes: tuple[Node, ...], scope: Scope, path: tuple[str, ...], env: Env) -> None:
         scope.env = env
@@ -284,7 +290,8 @@ class Draw:
         return rng.choice((most, rng.randint(least, most), rng.randint(least, most), least))
 
     def edges(self, edges: Edges, number: int, env: Env) -> list[dict[str, int]]:
-        low, high, _ = self.limits.bounds(edges.ends[0], env)
+        ends = [self.limits.bounds(end, env) for end in edges.ends]
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
         if low == -ENDLESS or high == ENDLESS:
             raise Retry
         about = self.limits.about[edges.ends[0]]
@@ -292,7 +299,8 @@ class Draw:
         return drawn_edges(edges, number, int(low), int(min(high - low + 1, ELEMENTS)), rising, self.rng)
 
     def block_count(self, edges: Edges) -> str:
-        return count_of(self.layout.body, edges.path)
+        block = block_at(self.layout.body, edges.path)
+        return block.count.text if block else ""
 
     def is_cases(self, place: Spot) -> bool:
         return (

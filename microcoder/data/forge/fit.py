@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from .formats import NoFormat, format_layout
-from .headings import plain
 from .limits import places
 from .prose import prose_layouts
 from .shape import Block, Field, InputLine, Layout, Misfit, Node, Scope, counted, scopes
@@ -16,16 +15,19 @@ from .space import NoSpace
 from .terms import Expression, expression
 
 
-def fitted(told: str, inputs: list[str]) -> Layout:
-    """The first layout that the text may mean and that all inputs fit; NoSpace where there is none."""
+def fitted(told: str, inputs: list[str], text: str) -> Layout:
+    """The first layout that `told` may mean and that all inputs fit; NoSpace where there is none.
+
+    `text`: what the statement says of the input and of its constraints, plain.
+    """
     why = "the statement has no section on its input" if not told.strip() else "no layout was found in the statement"
     for layout in _candidates(told):
         for flat in (False, True):
             one = dataclasses.replace(layout, flat=flat)
             try:
-                typed = _typed(one, [one.read(text) for text in inputs], told)
-                for text in inputs:
-                    typed.read(text)
+                typed = _typed(one, [one.read(found) for found in inputs], text)
+                for found in inputs:
+                    typed.read(found)
                 return typed
             except Misfit as error:
                 if not flat:
@@ -69,9 +71,8 @@ def _has_rest(nodes: tuple[Node, ...]) -> bool:
     return any(place.field.kind == "rest" for place in places(nodes))
 
 
-def _typed(layout: Layout, samples: list[Scope], told: str) -> Layout:
+def _typed(layout: Layout, samples: list[Scope], text: str) -> Layout:
     """The layout with the kinds of its fields, and lengths that counts announce."""
-    text = plain(told)
     kinds: dict[str, Field] = {}
     for place in places(layout.body):
         field = place.field

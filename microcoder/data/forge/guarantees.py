@@ -6,10 +6,11 @@ something unknown is listed in `unread`: then inputs cannot be drawn freely.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from .edges import Edges, edge_fault
 from .limits import Path, Spot
@@ -30,6 +31,14 @@ class Sum:
         return int(sum(value(self.term, one.env) for one in scopes(scope, self.path)))
 
 
+class Need(Protocol):
+    """A guarantee that values can be mended to keep."""
+
+    def kept(self, scope: Scope) -> bool: ...
+
+    def mend(self, scope: Scope, rng: random.Random) -> None: ...
+
+
 @dataclass(slots=True)
 class Guarantees:
     """All that was understood, and what was not."""
@@ -44,6 +53,7 @@ class Guarantees:
     choices: dict[Spot, list[str]] = field(default_factory=dict)
     primes: set[str] = field(default_factory=set)
     tests: list[tuple[str, Callable[[Scope], bool]]] = field(default_factory=list)  # (what, whether values pass)
+    needs: list[Need] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
     def fault(self, scope: Scope) -> str:
@@ -54,6 +64,8 @@ class Guarantees:
         for what, test in self.tests:
             if not test(scope):
                 return what
+        if not all(need.kept(scope) for need in self.needs):
+            return "a letter stands too often, too seldom or at the wrong place"
         for place in self.distinct:
             if any(len(set(values)) < len(values) for values in arrays(place, scope)):
                 return f"{place.field.name}: not distinct"

@@ -16,6 +16,7 @@ _REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}"), lambda found: "^" + found[0].translate(_SUPERSCRIPTS)),
     (re.compile(r"\\(?:displaystyle|left|right|big|Big|bigl|bigr|quad|qquad|limits)(?![a-zA-Z])"
 r"|\$|[\u200b\u2060]"), ""),
+    (re.compile(r"\\(?:d|t)?binom *\{([^{}]{1,20})\} *\{([^{}]{1,20})\}"), r"comb(\1, \2)"),
     (re.compile(r"\\(?:d|t)?frac *\{([^{}]{1,60})\} *\{([^{}]{1,60})\}"), r"((\1)/(\2))"),
     (re.compile(r"\\(?:text|mathrm|mathit|texttt|textrm|operatorname|mathbf|mathsf|mathtt"
 r"|rm|tt|textbf|textit|t)\{([^{}]{0,80})\}"), r"\1"),
@@ -107,11 +108,21 @@ _BETWEEN = re.compile(
     r"|are) (?:an? )?(?:\w+ )?integers? (?:between|from) (\S+) (?:and|to"
     r"|through) ([^\s,.]+)"
 )
-_MEMBER = re.compile(r"((?:[A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:, )?)+) ?∈ ?\{(-?\d+(?:, ?-?\d+)*)\}")
-_LENGTH = re.compile(
-    r"\b([A-Za-z](?:_\w)?) (?:is|are) (?:an? )?(?:\w+ )?strings?[^.]{0,60}? (?:of length "
-    r"|length )?(?:between|from|at least) (\S+?) (?:and|to) (?:at most )?([^\s,.]+)"
+_MEMBER = re.compile(r"((?:[A-Za-z](?:_\w|_\{[^{}]{1,6}\})?(?:, )?)+) ?∈ ?\{ ?(-?\d+(?:, ?-?\d+)*) ?\}")
+_OR_BETWEEN = re.compile(
+    r"\b([A-Za-z](?:_\w|_\{[^{}]{1,6}\})?) is (?:either )?(-?\d+),? or (?:an? )?(?:\w+ )?integer between (\d+) and"
+    r" ([^\s,.]+)"
 )
+_UNLIKE = re.compile(r"\(([^(),]{1,8}), ?([^(),]{1,8})\) ≠ \(([^(),]{1,8}), ?([^(),]{1,8})\)")
+_LENGTH = re.compile(
+    r"\b([A-Za-z](?:_\w)?(?:(?:, and |, | and )[A-Za-z](?:_\w)?)*) (?:is|are) (?:an? )?(?:\w+ ){0,3}strings?[^.]{0,60}?"
+    r" (?:(?:of |with |whose )?lengths?(?: is| are)? )?(?:between|from|at least) (\S+?)"
+    r" (?:and|to) (?:at most )?([^\s,.]+)"
+)
+
+
+def _base(name: str) -> str:
+    return name.partition("_")[0].strip()
 
 
 def relating(sentence: str) -> list[str]:
@@ -129,13 +140,19 @@ def relating(sentence: str) -> list[str]:
                 rest += sentence[start : n + 1]
             start = n + 1
     rest += sentence[start:]
-    if re.search(r"[≤<≥>≠]|\w\|? = ", rest):
+    if (found := _UNLIKE.search(sentence)) and _base(found[1]) != _base(found[3]):
+        return [*parts, f"1 ≤ |{found[1]} - ({found[3]})| + |{found[2]} - ({found[4]})|"]
+    if re.search(r"[≤<≥>≠]|[\w}]\|? ?= ?[\w-]", rest):
         parts.append(re.split(r"[,;]? (?:for|where|such that)\b", rest)[0] if not parts else rest)
-    if found := _BETWEEN.search(sentence):
+    if found := _OR_BETWEEN.search(sentence):
+        if 0 < int(found[3]) - int(found[2]) <= 3:
+            parts.append(f"{found[2]} ≤ {found[1]} ≤ {found[4]}")
+            parts += [f"{found[1]} ≠ {n}" for n in range(int(found[2]) + 1, int(found[3]))]
+    elif found := _BETWEEN.search(sentence):
         parts += [f"{found[2]} ≤ {name} ≤ {found[3]}" for name in re.split(r", and |, | and ", found[1])]
     if (found := _MEMBER.search(sentence)) and (numbers := sorted(map(int, re.findall(r"-?\d+", found[2])))):
         if numbers == list(range(numbers[0], numbers[-1] + 1)):
             parts += [f"{numbers[0]} ≤ {name} ≤ {numbers[-1]}" for name in re.split(r", ", found[1])]
     if found := _LENGTH.search(sentence):
-        parts.append(f"{found[2]} ≤ |{found[1]}| ≤ {found[3]}")
+        parts += [f"{found[2]} ≤ |{name}| ≤ {found[3]}" for name in re.split(r", and |, | and ", found[1])]
     return parts

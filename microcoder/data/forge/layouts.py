@@ -34,7 +34,7 @@ def stdin_space(problem: Problem, references: list[str] | None = None) -> StdinS
         raise NoSpace("there are no tests to learn a layout from")
     known = [text for text in inputs if len(text) <= LONGEST] or inputs[:1]
     told, limits = sections(problem.statement)
-    layout = fitted(told or problem.statement, known)
+    layout = fitted(told or problem.statement, known, plain(f"{told}\n{limits}"))
     return StdinSpace(layout, plain(told), plain(limits), known)
 
 
@@ -147,7 +147,9 @@ class StdinSpace:
             try:
                 scope = self.layout.read(input)
                 environment(scope, self.layout.body)
-                by = changed(scope, Draw(self.layout, self.limits, self.known, self.hull, own, 0.2))
+                making = Draw(self.layout, self.limits, self.known, self.hull, own, 0.2)
+                by = changed(scope, making)
+                making.mend(scope)
                 text = self.layout.write(scope)
             except (Misfit, Retry):
                 continue

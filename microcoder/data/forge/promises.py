@@ -15,6 +15,7 @@ from .edges import Edges, edge_fault
 from .guarantees import Guarantees, Sum, arrays, is_ordered, is_permutation, is_prime
 from .letters import listed, read_letters
 from .limits import Path, Spot, StatedLimits
+from .occurrences import read_occurrences
 from .relations import expression, normal, value
 from .shape import Block, Node, OneOf, Scope, scopes
 
@@ -46,6 +47,7 @@ r"|in this (?:problem|version|subtask)|hack|input format|"
     r"independent|see the|solution|fits? in|contest|difference between the (?:easy|hard)"),
     re.I,
 )  # fmt: skip
+_AT_PLACE = re.compile(r"\b(?:first|last|second|third|subsequent|-th|middle) (?:characters?|letters?|digits?)\b")
 _INTEGERS = re.compile(
     r"^[\w\s,.{}()|*+=^'-]{1,120}\b(?:is|are)(?: all)?(?: an?)? (?:positive |non-negative )?integers?\.?$", re.I
 )
@@ -96,7 +98,11 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
         last = sentence
         if sentence.endswith(":"):
             continue
-        if _HARMLESS.search(sentence) and not re.search(r"guarant|satisf|\bvalid\b", sentence, re.I):
+        if (
+            _HARMLESS.search(sentence)
+            and not re.search(r"guarant|satisf|\bvalid\b", sentence, re.I)
+            and not (sentence in bullets and _AT_PLACE.search(sentence))
+        ):
             continue
         if sentence in bullets or _RISKY.search(sentence):
             found.unread.append(sentence)
@@ -123,7 +129,10 @@ class _SentenceReader:
         said += [self.numbers(sentence), self.types(sentence)]
         if not any(said):
             said.append(self.unequal(sentence))
-        said.append(read_letters(sentence, self.limits, self.found, self.samples))
+        if not any(said):
+            said.append(read_occurrences(sentence, self.limits, self.found, self.samples))
+        if not _AT_PLACE.search(sentence):
+            said.append(read_letters(sentence, self.limits, self.found, self.samples))
         return any(said)
 
     def sums(self, sentence: str, last: str) -> bool:

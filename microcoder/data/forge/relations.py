@@ -24,6 +24,7 @@ OPPOSITE = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "==": "==", "!=": "!="}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len, "abs": abs, "min": min, "max": max, "sum": sum, "floor": math.floor, "ceil": math.ceil,
     "int": int, "range": range, "factorial": lambda n: math.factorial(min(n, 30)), "all": all, "sqrt": math.sqrt,
+    "comb": lambda n, k: math.comb(n, k) if min(k, n - k) < 1000 else math.inf,
     "count": lambda nodes: sum(one is not None for one in nodes),
     "total": lambda lists: sum(map(len, lists)),
 }  # fmt: skip

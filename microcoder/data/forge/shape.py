@@ -247,11 +247,10 @@ def spelled(name: str) -> str:
     return name.replace("_", "Q").replace("'", "q").replace(",", "q").replace(" ", "")
 
 
-def count_of(nodes: tuple[Node, ...], path: tuple[str, ...]) -> str:
-    for node in nodes:
-        if isinstance(node, Block) and path and node.key == path[0]:
-            return node.count.text if len(path) == 1 else count_of(node.body, path[1:])
-    return ""
+def block_at(nodes: tuple[Node, ...], path: tuple[str, ...]) -> Block | None:
+    """The block at the end of a path."""
+    found = next((node for node in nodes if isinstance(node, Block) and path and node.key == path[0]), None)
+    return found if found is None or len(path) == 1 else block_at(found.body, path[1:])
 
 
 def count_names(nodes: tuple[Node, ...], around: tuple[str, ...] = ()) -> dict[str, set[str]]:

@@ -261,3 +261,41 @@ def test_a_constraint_that_a_test_breaks_was_misread():
     statement = "Input\n\nThe first line contains one integer n (1 ≤ n ≤ 10).\n\nOutput\n\nIt."
     found = stdin_space(problem(statement, ["3\n", "11\n"]), [])
     assert found.fault("11\n") == ""
+
+
+FORMAT = "Input\n\nThe input is given in the following format:\n{}\n\nConstraints\n\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("layout", "constraints", "inputs", "broken"),
+    [
+        ("A B C D", "- 1 ≤ A, B, C, D ≤ 3\n- (A, B) ≠ (C, D)", ["1 2 2 1\n"], "1 2 1 2\n"),
+        ("R C", "- -2 ≤ R, C ≤ 2\n- (R,C) ≠ (0,0)", ["1 2\n"], "0 0\n"),
+        ("N\nA_1 \\ldots A_N", "- 1 ≤ N ≤ 5\n- A_i ∈ \\{ 0, 1 \\} (1 ≤ i ≤ N)", ["3\n0 1 1\n"], "2\n0 2\n"),
+        (
+            "N M\nB_1 \\ldots B_N",
+            "- 1 ≤ N, M ≤ 5\n- Each B_i is -1 or an integer between 1 and M, inclusive.",
+            ["3 2\n-1 1 2\n"],
+            "1 2\n0\n",
+        ),
+        ("N K", "- 1 ≤ K ≤ N ≤ 9\n- \\color{red}{K=1}", ["3 1\n"], "3 2\n"),
+        ("N K", "- 1 ≤ K ≤ N ≤ 10^6\n- \\dbinom{N}{K} ≤ 10^6", ["3 1\n", "1000 999\n"], "1000 500\n"),
+        (
+            "S\nT",
+            "- Each of S and T is a string of length between 1 and 4, inclusive.\n- S and T consist of lowercase letters.",
+            ["ab\nabc\n"],
+            "ab\nabcde\n",
+        ),
+        ("N\nu_1 v_1\n\\vdots\nu_{N-1} v_{N-1}", "- 3 ≤ N ≤ 9\n- 1 ≤ u_i < v_i ≤ N\n- The given graph is a tree.",
+         ["3\n1 2\n1 3\n"], "3\n1 2\n1 2\n"),
+        ("N\nS", "- 1 ≤ N ≤ 9\n- S is a string of length N consisting of digits from 1 through 9.", ["3\n121\n"],
+         "2\n10\n"),
+    ],
+)  # fmt: skip
+def test_constraints_of_many_spellings_are_kept_to(layout, constraints, inputs, broken):
+    found = stdin_space(problem(FORMAT.format(layout, constraints), inputs), [])
+    assert (found.unread, found.bounded_by) == ([], "constraints")
+    assert found.fault(broken)
+    rng = random.Random(2)
+    drawn = {one.input for one in [found.draw(rng, size) for size in (0.0, 0.2, 0.4) * 8] if one}
+    assert len(drawn) > 3
