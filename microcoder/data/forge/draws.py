@@ -14,7 +14,7 @@ from typing import Any
 from .edges import Edges, drawn_edges
 from .guarantees import Guarantees, is_prime
 from .limits import ENDLESS, Env, Spot, StatedLimits, gather
-from .relations import value
+from .relations import names, value
 from .shape import Block, Field, InputLine, Layout, Misfit, Node, Retry, Scope, block_at, count_names, counted, spelled
 
 STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
@@ -101,10 +101,12 @@ class Draw:
             raise Retry
         inner = (*path, node.key)
         given = next((self.edges(e, number, env) for e in self.known.edges if e.path == inner), None)
+        given = self.columns(node, inner, number, env, given)
         children: list[Scope] = []
         scope[node.key] = children
         whole = any(isinstance(one, Block) for one in node.body) or len(node.body) > 1
         before: Env = {}
+        follows = any("__prev" in r.right for p in self.limits.places if p.path == inner for r in self.limits.about[p])
         if whole:
             self.cases = max(1, number)
         for k in range(number):
@@ -120,13 +122,110 @@ class Draw:
             if whole:
                 self.cases = max(1, number - k - 1)
                 self.spend(child, inner)
-            else:
+            elif follows:
                 before = {f"{name}__prev": around[name] for name in around if name not in env and "__" not in name}
             children.append(child)
+        for row in self.known.together:
+            if row[0].path == inner:
+                self.apart(row, node, children, env)
         for place in self.limits.places:
             if place.path == inner and place.field.count is None and number > 1:
                 self.arrange(place, children)
         gather(env, node, children)
+
+    def columns(
+        self, node: Block, path: tuple[str, ...], number: int, env: Env, given: list[dict[str, Any]] | None
+    ) -> list[dict[str, Any]] | None:
+        """The rows of a block with the numbers whose bounds are the same in every row; one draw for each column."""
+        if number < 2 or len(node.body) > 1 or not isinstance(node.body[0], InputLine):
+            return given
+        before: set[str] = set()
+        rows: list[dict[str, Any]] = given or [{} for _ in range(number)]
+        for field in node.body[0].fields:
+            place = self.places.get((path, field.name))
+            if place is None or field.name in rows[0]:
+                continue
+            if field.kind == "int" and field.count is None and place.name not in self.counts:
+                if not self.depends(place, before):
+                    low, high, unequal = self.range(place, env)
+                    column = self.values(place, self.styled(place), low, high, unequal, number)
+                    for one, found in zip(rows, column, strict=True):
+                        one[field.name] = found
+                    self.differ(place, rows, low, high)
+            before.add(place.name)
+        return rows
+
+    def differ(self, place: Spot, rows: list[dict[str, Any]], low: float, high: float) -> None:
+        """Draw a number again where it is equal to another one of its row and must not be."""
+        name = place.field.name
+        for relation in self.limits.about[place]:
+            if relation.op != "!=" or relation.right not in self.limits.names:
+                continue
+            other = self.limits.names[relation.right][0]
+            if other.path == place.path and other.field.name in rows[0]:
+                for row in rows:
+                    if row[name] == row[other.field.name]:
+                        row[name] = self.value(place, "wide", low, high, [row[name]])
+
+    def depends(self, place: Spot, before: set[str], depth: int = 0) -> bool:
+        """Whether the bounds of a number depend on the row that it stands in: on what is drawn before it."""
+        for relation in self.limits.about[place]:
+            if relation.op == "!=" and relation.right in before:
+                continue  # `differ` sees to it
+            used = names(relation.right)
+            if "__" in relation.right or "[" in relation.right or used & before:
+                return True
+            for name in used & set(self.limits.names):
+                other = self.limits.names[name][0]
+                if depth < 3 and other.path == place.path and self.depends(other, before, depth + 1):
+                    return True
+        return False
+
+    def apart(self, row: tuple[Spot, ...], node: Block, children: list[Scope], env: Env) -> None:
+        """Draw rows again that are equal to one before them."""
+        fields = [place.field.name for place in row]
+        seen: set[tuple[Any, ...]] = set()
+        left: list[tuple[int, ...]] | None = None
+        for child in children:
+            key = tuple(child[name] for name in fields)
+            for _ in range(20):
+                if key not in seen:
+                    break
+                around = dict(child.env)
+                for place in row:
+                    del child[place.field.name], around[place.name]
+                self.style.update(dict.fromkeys(row, "wide"))
+                self.fill(node.body, child, row[0].path, around)
+                key = tuple(child[name] for name in fields)
+            if key in seen:
+                if left is None:
+                    taken = seen | {tuple(one[name] for name in fields) for one in children}
+                    left = [one for one in self.pairs(row, env) if one not in taken]
+                    self.rng.shuffle(left)
+                if not left:
+                    raise Retry
+                key = left.pop()
+                for name, place, one in zip(fields, row, key, strict=True):
+                    child[name] = child.env[place.name] = one
+            seen.add(key)
+
+    def pairs(self, row: tuple[Spot, ...], env: Env) -> list[tuple[int, ...]]:
+        """Every pair of values that two fields of a row may have; nothing where these are too many."""
+        if len(row) != 2:
+            return []
+        low, high, _ = self.range(row[0], env)
+        if high - low > 2000:
+            return []
+        found: list[tuple[int, ...]] = []
+        for first in range(int(low), int(high) + 1):
+            try:
+                least, most, unequal = self.range(row[1], {**env, row[0].name: first})
+            except Retry:
+                continue
+            if most - least > 2000 or len(found) > 500_000:
+                return []
+            found += [(first, second) for second in range(int(least), int(most) + 1) if second not in unequal]
+        return found
 
     def spend(self, child: Scope, path: tuple[str, ...]) -> None:
         for one in self.known.sums:
@@ -177,7 +276,7 @@ class Draw:
             values = [self.rng.choice((1, k + 1, self.rng.randint(1, k + 1))) for k in range(number)]  # parents
             return values
         else:
-            values = [self.value(place, style, low, high, unequal) for _ in range(number)]
+            values = self.values(place, style, low, high, unequal, number)
         values = self.shaped(place, values, low, high)
         if not indexed and place not in self.known.rising and place not in self.known.permutation:
             order = self.rng.choice(("", "", "", "", "rising", "falling"))
@@ -345,6 +444,28 @@ class Draw:
                 return found
             style = "wide"
         raise Retry
+
+    def values(self, place: Spot, style: str, low: float, high: float, unequal: list[Any], number: int) -> list[int]:
+        """So many numbers from low to high."""
+        least, most = int(max(low, -FAR * 10)), int(min(high, FAR * 10))
+        if number < 50 or unequal or place.name in self.known.primes or most - least > 1 << 50 or least == most:
+            return [self.value(place, style, low, high, unequal) for _ in range(number)]
+        rng = self.rng
+        if style == "ends":
+            return rng.choices((least, most, least + 1, most - 1), k=number)
+        if style in ("equal", "few"):
+            self.value(place, style, low, high)
+            return rng.choices(self.fixed[place], k=number)
+        if style == "log":
+            span, chance = most - least + 1, rng.random
+            return [min(most, least + int(span ** chance()) - 1) for _ in range(number)]
+        if style == "small":
+            near = 0 if least < 0 < most else least
+            least, most = max(least, near - 3), min(most, near + 4)
+        elif style == "top":
+            least = max(least, most - 3)
+        span, chance = most - least + 1, rng.random
+        return [least + int(span * chance()) for _ in range(number)]
 
     def real(self, place: Spot) -> str:
         """A number with decimals, within the hull of the existing tests."""

@@ -11,21 +11,23 @@ is an element of a list where the block is seen from outside, and `l` is a numbe
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from .relations import OPPOSITE, Checker, Relation, narrowed, relations
+from .relations import GLOBALS, OPPOSITE, Checker, Relation, compiled, narrowed, relations, value
 from .shape import Block, Field, InputLine, Layout, Node, OneOf, Scope, scopes, spelled
 
 Path = tuple[str, ...]
 Env = dict[str, Any]
 ENDLESS = float("inf")
+Term: TypeAlias = tuple[str, Any, str, Any]  # (operator, a number, a name, code): one of the last three
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Spot:
     """Where a field stands: the blocks around it, and its name in an environment."""
 
@@ -100,6 +102,7 @@ class StatedLimits:
         self.homes = sorted({place.path[:n] for place in self.places for n in range(len(place.path) + 1)}, key=len)
         self.rules: list[Condition] = []
         self.about: dict[Spot, list[Relation]] = {place: [] for place in self.places}
+        self._known: dict[tuple[Spot, str], tuple[list[Term], list[Term], list[Relation]]] = {}
         self.read: set[str] = set()  # the texts that gave a relation
         for text, parts in texts.items():
             for part in parts:
@@ -254,6 +257,7 @@ class StatedLimits:
         self.rules = [rule for rule in self.rules if rule.text != text]
         for place in self.about:
             self.about[place] = [relation for relation in self.about[place] if relation.text != text]
+        self._known.clear()
 
     def broken(self, scope: Scope) -> Iterator[Condition]:
         """The rules that values break. `environment` was called for the scope."""
@@ -266,14 +270,23 @@ class StatedLimits:
                 except (NameError, KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, OverflowError):
                     continue  # it says nothing about such values
 
+    def _terms(self, place: Spot, quantity: str) -> tuple[list[Term], list[Term], list[Relation]]:
+        """The relations of a quantity, and of its absolute value, whose terms are still to be worked out."""
+        key = place, quantity
+        if key not in self._known:
+            about = [r for r in self.about[place] if r.left == quantity]
+            sizes = [r for r in self.about[place] if r.left == f"abs({quantity})"]
+            far = [r for r in about if "// max(1," in r.right or r.right in self.names]
+            self._known[key] = [_term(r) for r in about], [_term(r) for r in sizes], far
+        return self._known[key]
+
     def bounds(self, place: Spot, env: Env, depth: int = 0, quantity: str = "") -> tuple[float, float, list[Any]]:
         """(lowest, highest, forbidden) for a value, or for `quantity`, such as len(s)."""
-        quantity = quantity or place.name
-        about = [r for r in self.about[place] if r.left == quantity]
-        low, high, unequal = narrowed(-ENDLESS, ENDLESS, about, env)
-        size = f"abs({quantity})"
-        _, most, _ = narrowed(-ENDLESS, ENDLESS, [r for r in self.about[place] if r.left == size], env)
-        low, high = max(low, -most), min(high, most)
+        terms, sizes, about = self._terms(place, quantity or place.name)
+        low, high, unequal = _narrowed(terms, env)
+        if sizes:
+            most = _narrowed(sizes, env)[1]
+            low, high = max(low, -most), min(high, most)
         if depth < 3:
             for relation in about:
                 other = relation.right
@@ -288,6 +301,47 @@ class StatedLimits:
                     elif relation.op in (">=", ">"):
                         low = max(low, far_low + (relation.op == ">"))
         return low, high, unequal
+
+
+def _term(relation: Relation) -> Term:
+    """The right side of a relation: a number, a name, or code."""
+    source = relation.right
+    try:
+        return relation.op, value(source, {}), "", None
+    except Exception:  # it has names
+        return (relation.op, None, source, None) if source.isidentifier() else (relation.op, None, "", compiled(source))
+
+
+def _narrowed(terms: list[Term], env: Env) -> tuple[float, float, list[Any]]:
+    """Bounds of whole numbers. A term that has no value yet says nothing."""
+    low, high, unequal = -ENDLESS, ENDLESS, []
+    for op, constant, name, code in terms:
+        other = constant
+        if name:
+            other = env.get(name)
+        elif code is not None:
+            try:
+                other = eval(code, GLOBALS, env)
+            except Exception:
+                continue
+        if isinstance(other, str) and re.fullmatch(r"-?\d+", other):
+            other = int(other)
+        if not isinstance(other, (int, float)) or isinstance(other, bool):
+            continue
+        whole = math.floor(other) if math.isfinite(other) else other
+        if op == "<=":
+            high = min(high, whole)
+        elif op == "<":
+            high = min(high, whole - 1 if whole == other else whole)
+        elif op == ">=":
+            low = max(low, whole if whole == other else whole + 1)
+        elif op == ">":
+            low = max(low, whole + 1)
+        elif op == "==":
+            low, high = max(low, whole), min(high, whole)
+        elif op == "!=":
+            unequal.append(other)
+    return low, high, unequal
 
 
 @lru_cache(4096)

@@ -204,9 +204,9 @@ def _amounts(
     how = amount["how"]
     least = count if how in ("at least", "exactly") else expression("0")
     most = count if how != "at least" else None
-    if (one := _SAID.match(amount["what"])) and one["letter"] in letters:
-        others = letters.replace(one["letter"], "")
-        yield Occurrences(place, grid, one["letter"], least, most, "block" in (one["many"] or ""), others)
+    if (spoken := _SAID.match(amount["what"])) and spoken["letter"] in letters:
+        others, blocks = letters.replace(spoken["letter"], ""), "block" in (spoken["many"] or "")
+        yield Occurrences(place, grid, spoken["letter"], least, most, blocks, others)
     elif grid and how != "at most" and len(letters) <= 6 and re.search(r"cell|square|block|tile|position", sentence):
         for letter in letters:  # a cell of a kind: which letter it is need not be known, where all can be had
             need = Occurrences(place, grid, letter, least, most, False, letters.replace(letter, ""))

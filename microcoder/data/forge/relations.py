@@ -320,14 +320,18 @@ def with_powers(relation: Relation) -> Relation | None:
     return Relation(sides[0], relation.op, sides[1], relation.text)
 
 
+GLOBALS: dict[str, Any] = {"__builtins__": {}, **_FUNCTIONS}  # what terms may use
+
+
 @lru_cache(8192)
-def _compiled(source: str) -> Any:
+def compiled(source: str) -> Any:
+    """The code of a term."""
     return compile(source, "<relation>", "eval")
 
 
 def value(source: str, values: Values) -> Any:
     """What a term is, given the values of its names. Raises what Python raises."""
-    return eval(_compiled(source), {"__builtins__": {}, **_FUNCTIONS}, dict(values))
+    return eval(compiled(source), {**GLOBALS, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +396,8 @@ class Checker:
 
     def holds(self, values: Values) -> bool:
         """Whether it holds; an error of Python where it says nothing about such values."""
-        space = {"__builtins__": {}, **_FUNCTIONS, **values}
-        return bool(eval(_compiled(self.source), space))
+        space = {**GLOBALS, **values}
+        return bool(eval(compiled(self.source), space))
 
 
 def about(relation: Relation, quantity: str) -> Relation | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from .terms import Expression, Unknown
@@ -65,7 +66,6 @@ class Scope(dict[str, Any]):
     __slots__ = ("env", "parent")
 
     def __init__(self, parent: Scope | None = None) -> None:
-        super().__init__()
         self.parent = parent
         self.env: dict[str, Any] = {}
 
@@ -132,7 +132,12 @@ class Layout:
             if isinstance(node, InputLine):
                 self._line(node, source, scope)
             elif isinstance(node, Block):
-                scope[node.key] = repetitions = []
+                repetitions: list[Scope] = []
+                scope[node.key] = repetitions
+                if not self.flat and len(node.body) == 1 and isinstance(node.body[0], InputLine):
+                    if all(field.count is None and field.kind not in ("rest", "tag") for field in node.body[0].fields):
+                        self._rows(node.body[0], source, scope, counted(node.count, scope), repetitions)
+                        continue
                 for _ in range(counted(node.count, scope)):
                     repetitions.append(child := Scope(scope))
                     self._read(node.body, source, child)
@@ -143,6 +148,19 @@ class Layout:
                     raise Misfit(f"no line begins with {first!r:.40}")
                 scope[node.key] = node.lines.index(line)
                 self._line(line, source, scope)
+
+    def _rows(self, line: InputLine, source: _Source, scope: Scope, number: int, rows: list[Scope]) -> None:
+        """So many lines of single values."""
+        width, fields = len(line.fields), [(field.name, field.kind) for field in line.fields]
+        for _ in range(number):
+            words = source.line(width)
+            if len(words) < width:
+                raise Misfit(f"{fields[len(words)][0]}: 0 values in place of 1")
+            if len(words) > width:
+                raise Misfit(f"{len(words)} words in place of {width}")
+            rows.append(child := Scope(scope))
+            for (name, kind), word in zip(fields, words, strict=True):
+                child[name] = parsed(word, kind)
 
     def _line(self, line: InputLine, source: _Source, scope: Scope) -> None:
         needed, announced = 0, {}
@@ -171,7 +189,8 @@ class Layout:
                 if taken != [field.name]:
                     raise Misfit(f"{field.name} in place of {taken}")
                 continue
-            found = [parsed(word, field.kind) for word in taken]
+            found = _numbers(taken) if field.kind == "int" else None
+            found = found or [parsed(word, field.kind) for word in taken]
             scope[field.name] = found if field.count is not None or field.kind == "rest" else found[0]
         if at < len(words):
             raise Misfit(f"{len(words)} words in place of {at}")
@@ -206,6 +225,15 @@ def counted(count: Expression, scope: Scope) -> int:
     return value
 
 
+def _numbers(words: list[str]) -> list[int] | None:
+    """Words as integers, where all are written as Python would; quicker than one by one."""
+    try:
+        found = list(map(int, words))
+    except ValueError:
+        return None
+    return found if list(map(str, found)) == words else None
+
+
 INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,3999})")
 REAL = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?")
 
@@ -215,6 +243,8 @@ def parsed(word: str, kind: str) -> Any:
     if kind == "auto":
         return int(word) if INTEGER.fullmatch(word) else word
     if kind in ("int", "rest"):
+        if word.isdecimal() and word.isascii() and word[0] != "0" and len(word) < 19:
+            return int(word)
         if not INTEGER.fullmatch(word):
             raise Misfit(f"{word!r:.40} is no integer")
         return int(word)
@@ -242,6 +272,7 @@ def scopes(scope: Scope, path: tuple[str, ...]) -> Iterator[Scope]:
             yield from scopes(child, path[1:])
 
 
+@lru_cache(4096)
 def spelled(name: str) -> str:
     """A field's name in environments: x_0 is one value of its own, no element of a list."""
     return name.replace("_", "Q").replace("'", "q").replace(",", "q").replace(" ", "")

@@ -282,7 +282,7 @@ FORMAT = "Input\n\nThe input is given in the following format:\n{}\n\nConstraint
         ("N K", "- 1 ≤ K ≤ N ≤ 10^6\n- \\dbinom{N}{K} ≤ 10^6", ["3 1\n", "1000 999\n"], "1000 500\n"),
         (
             "S\nT",
-            "- Each of S and T is a string of length between 1 and 4, inclusive.\n- S and T consist of lowercase letters.",
+            "- Each of S and T is a string of length between 1 and 4.\n- S and T consist of lowercase letters.",
             ["ab\nabc\n"],
             "ab\nabcde\n",
         ),
