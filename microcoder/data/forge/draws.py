@@ -12,44 +12,23 @@ import re
 from typing import Any
 
 from .edges import Edges, drawn_edges
-from .guarantees import Guarantees, is_prime
+from .guarantees import Guarantees
 from .limits import ENDLESS, Env, Spot, StatedLimits, gather
 from .relations import names, value
 from .shape import Block, Field, InputLine, Layout, Misfit, Node, Retry, Scope, block_at, count_names, counted, spelled
+from .styles import Hull, Styles
 
-STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
-ORDERS = ("as drawn", "rising", "falling")
 ELEMENTS = 200_000  # values in an input at the limits
-FAR = 10**18
 
 
-class Hull:
-    """The smallest and the largest of the values, lengths and letters that the existing tests have, for each place."""
-
-    def __init__(self) -> None:
-        self.low: dict[Spot, int] = {}
-        self.high: dict[Spot, int] = {}
-        self.words: dict[Spot, dict[str, int]] = {}
-        self.used: set[str] = set()  # the fields that nothing else bounds
-
-    def add(self, place: Spot, found: Any) -> None:
-        for one in found if isinstance(found, list) else [found]:
-            if place.field.kind == "real":
-                one = str(one)
-            number = len(one) if isinstance(one, str) else one
-            self.low[place] = min(self.low.get(place, number), number)
-            self.high[place] = max(self.high.get(place, number), number)
-            if isinstance(one, str) and len(self.words.setdefault(place, {})) < 1000:
-                self.words[place][one] = self.words[place].get(one, 0) + 1
-
-
-class Draw:
+class Draw(Styles):
     """One input in the making."""
 
     def __init__(
         self, layout: Layout, limits: StatedLimits, known: Guarantees, hull: Hull, rng: random.Random, size: float
     ) -> None:
-        self.layout, self.limits, self.known, self.hull, self.rng, self.size = layout, limits, known, hull, rng, size
+        super().__init__(known, hull, rng)
+        self.layout, self.limits, self.size = layout, limits, size
         self.places = {(place.path, place.field.name): place for place in limits.places}
         self.budget = max(3, round(math.exp(math.log(4) + size * (math.log(ELEMENTS) - math.log(4)))))
         self.counts = count_names(layout.body)
@@ -57,11 +36,8 @@ class Draw:
             for relation in limits.about[edges.ends[0]] + limits.about[edges.ends[1]]:
                 if relation.op in ("<=", "<") and relation.right in limits.names:
                     self.counts.setdefault(relation.right, set())
-        self.style: dict[Spot, str] = {}
-        self.fixed: dict[Spot, list[int]] = {}
         self.left = {id(one): one.most for one in known.sums}
         self.cases, self.made = 1, 0
-        self.mood = rng.choice(("mixed", "mixed", *STYLES))
 
     def scope(self) -> Scope:
         top = Scope()
@@ -305,35 +281,6 @@ class Draw:
             values = sorted(values, reverse=order in (">", "≥"))
         return values
 
-    def different(self, place: Spot, values: list[Any], low: float, high: float) -> list[Any]:
-        if len(set(values)) == len(values):
-            return values
-        if values and isinstance(values[0], str):
-            seen: set[str] = set()
-            for n, one in enumerate(values):
-                letters = list(one)
-                for _ in range(50):
-                    if "".join(letters) not in seen:
-                        break
-                    letters[self.rng.randrange(len(letters))] = self.rng.choice(self.letters(place))
-                values[n] = "".join(letters)
-                seen.add(values[n])
-            return values
-        if high - low + 1 < len(values):
-            raise Retry
-        if high - low < 4 * len(values):
-            return self.rng.sample(range(int(low), int(high) + 1), len(values))
-        taken: set[int] = set()
-        for one in values:
-            while one in taken:
-                one = self.rng.randint(int(low), int(high)) if self.rng.random() < 0.5 else min(int(high), one + 1)
-                if one in taken:
-                    one = self.rng.randint(int(low), int(high))
-            taken.add(one)
-        found = list(taken)
-        self.rng.shuffle(found)
-        return found
-
     def range(self, place: Spot, env: Env) -> tuple[float, float, list[Any]]:
         """Bounds of a number; the hull of the existing tests where the statement has none."""
         low, high, unequal = self.limits.bounds(place, env)
@@ -412,78 +359,7 @@ class Draw:
             and not place.path
         )
 
-    def styled(self, place: Spot) -> str:
-        if place not in self.style:
-            self.style[place] = self.rng.choice(STYLES) if self.mood == "mixed" else self.mood
-        return self.style[place]
-
-    def value(self, place: Spot, style: str, low: float, high: float, unequal: list[Any] | None = None) -> int:
-        """A number from low to high."""
-        rng, least, most = self.rng, int(max(low, -FAR * 10)), int(min(high, FAR * 10))
-        for _ in range(20):
-            if style == "wide" or least == most:
-                found = rng.randint(least, most)
-            elif style == "small":
-                near = 0 if least < 0 < most else least
-                found = rng.randint(max(least, near - 3), min(most, near + 4))
-            elif style == "ends":
-                found = rng.choice((least, most, min(most, least + 1), max(least, most - 1)))
-            elif style in ("equal", "few"):
-                held = self.fixed.setdefault(place, [])
-                held[:] = [one for one in held if least <= one <= most]
-                while len(held) < (1 if style == "equal" else 3):
-                    held.append(self.value(place, rng.choice(("wide", "small", "ends", "log")), least, most))
-                found = rng.choice(held)
-            elif style == "log":
-                found = min(most, least + int((most - least + 1) ** rng.random()) - 1)
-            else:
-                found = max(least, most - rng.randint(0, 3))
-            if place.name in self.known.primes:
-                found = next((n for n in range(found, most + 1) if is_prime(n)), found)
-            if found not in (unequal or ()):
-                return found
-            style = "wide"
-        raise Retry
-
-    def values(self, place: Spot, style: str, low: float, high: float, unequal: list[Any], number: int) -> list[int]:
-        """So many numbers from low to high."""
-        least, most = int(max(low, -FAR * 10)), int(min(high, FAR * 10))
-        if number < 50 or unequal or place.name in self.known.primes or most - least > 1 << 50 or least == most:
-            return [self.value(place, style, low, high, unequal) for _ in range(number)]
-        rng = self.rng
-        if style == "ends":
-            return rng.choices((least, most, least + 1, most - 1), k=number)
-        if style in ("equal", "few"):
-            self.value(place, style, low, high)
-            return rng.choices(self.fixed[place], k=number)
-        if style == "log":
-            span, chance = most - least + 1, rng.random
-            return [min(most, least + int(span ** chance()) - 1) for _ in range(number)]
-        if style == "small":
-            near = 0 if least < 0 < most else least
-            least, most = max(least, near - 3), min(most, near + 4)
-        elif style == "top":
-            least = max(least, most - 3)
-        span, chance = most - least + 1, rng.random
-        return [least + int(span * chance()) for _ in range(number)]
-
-    def real(self, place: Spot) -> str:
-        """A number with decimals, within the hull of the existing tests."""
-        words = list(self.hull.words[place])
-        decimals = max(len(word.partition(".")[2]) for word in words)
-        scaled = [round(float(word) * 10**decimals) for word in words]
-        self.hull.used.add(place.field.name)
-        found = self.rng.choice((self.rng.randint(min(scaled), max(scaled)), *self.rng.sample(scaled, 1)))
-        return f"{found / 10**decimals:.{decimals}f}"
-
     # --- words
-
-    def letters(self, place: Spot) -> str:
-        given = self.known.alphabet.get(place)
-        if given is None:
-            given = "".join(sorted(set("".join(self.hull.words.get(place, {"a": 1})))))
-            self.hull.used.add(place.field.name)
-        return given
 
     def word(self, place: Spot, env: Env, scope: Scope) -> str:
         rng = self.rng
@@ -507,26 +383,7 @@ class Draw:
                     high = min(high, max(low, self.left[id(one)] // self.cases))
             high = max(low, min(high, self.budget))
             long = rng.choice((int(high), rng.randint(int(low), int(high)), rng.randint(int(low), int(high)), int(low)))
-        letters = self.letters(place)
-        seen = sorted(set("".join(self.hull.words.get(place, {}))) & set(letters)) or list(letters)
-        kind = rng.random()
-        if kind < 0.4:
-            pool = list(letters)
-        elif kind < 0.65:
-            pool = seen
-        elif kind < 0.9:
-            pool = rng.sample(list(letters), min(len(letters), 2))
-        else:
-            pool = [rng.choice(list(letters))]
-        made = [rng.choice(pool) for _ in range(long)]
-        if kind > 0.8 and long > 2:  # a period, or a palindrome
-            period = rng.randint(1, min(3, long))
-            made = (
-                [made[n % period] for n in range(long)]
-                if rng.random() < 0.5
-                else made[: (long + 1) // 2] + made[: long // 2][::-1]
-            )
-        return "".join(made)
+        return self.spelt(place, long)
 
 
 def _indices(source: str) -> set[str]:
