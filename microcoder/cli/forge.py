@@ -80,7 +80,7 @@ def command(
         echo(json.dumps(summary.to_dict(), indent=2))
     else:
         show(summary, output)
-    return 1 if summary.unreadable else 0
+    return 1 if summary.bad_lines else 0
 
 
 def show(summary: ForgeSummary, output: str) -> None:
@@ -103,8 +103,11 @@ def show(summary: ForgeSummary, output: str) -> None:
         console.print(table)
     _listed("stay as they are", summary.reasons)
     _listed("inputs left out", summary.left_out)
+    if summary.adversaries:
+        silent = f"; {before['silent']:,} of those tried are no Python" if before["silent"] else ""
+        echo(f"adversaries: {summary.adversaries}{silent}")
     _named("the reference contradicts the statement", summary.contradictions)
-    _named("could not be read", summary.unreadable)
+    _named("could not be read", summary.unreadable, summary.bad_lines)
     echo(f"written: {output}")
 
 
@@ -117,8 +120,9 @@ def _listed(what: str, counts: Any) -> None:
         echo(f"{what}: " + ", ".join(f"{name} {count:,}" for name, count in counts.most_common() if count))
 
 
-def _named(what: str, lines: list[str]) -> None:
+def _named(what: str, lines: list[str], count: int = 0) -> None:
+    count = count or len(lines)
     for line in lines[:SHOWN]:
         echo(f"{what}: {line}", err=True)
-    if len(lines) > SHOWN:
-        echo(f"{what}: {len(lines) - SHOWN:,} more", err=True)
+    if count > SHOWN:
+        echo(f"{what}: {count - SHOWN:,} more", err=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,7 @@ from .space import NoSpace, Space
 
 __all__ = ["Effort", "ForgeOptions", "NoSpace", "forge", "forged"]
 
+READ = 1_000_000  # characters of an existing input that new ones are learnt from; longer ones take minutes
 Adversaries = Callable[[str], Iterable[tuple[str, str]]]  # problem id -> (name, program)
 
 
@@ -187,6 +188,7 @@ def _forged_by(
         "references": len(references),
         "refused": refused + named,
         "left_out": dict(left_out),
+        "silent": sum(rival.silent and not rival.made for rival in rivals),
     }
     return _written(record, about, references, rivals, kept, before, cpu_s, slowest, judge, options)
 
@@ -259,6 +261,8 @@ def _counted(problem: Problem, rivals: list[Rival], living: list[Rival]) -> dict
 
 def space_of(problem: Problem, references: list[str]) -> Space:
     """The inputs that a problem allows. Raise NoSpace where nothing is known of them."""
-    if problem.kind == "stdin":
-        return stdin_space(problem, references)
-    return function_space(problem, references)
+    learnt = replace(problem, tests=[test for test in problem.tests if len(test.input) <= READ])
+    if problem.tests and not learnt.tests:
+        shortest = min(len(test.input) for test in problem.tests)
+        raise NoSpace(f"its shortest input has {shortest:,} characters; inputs are learnt from up to {READ:,}")
+    return stdin_space(learnt, references) if problem.kind == "stdin" else function_space(learnt, references)

@@ -142,7 +142,8 @@ class Search:
         """The inputs of a wave: very small ones and small changes of known ones in the first, larger ones later."""
         out: list[Candidate] = []
         killers = [find for find in self.finds if find.kills] or self.finds
-        known = [find.candidate.input for find in (self.finds if first else killers)] or [""]
+        known = [find.candidate.input for find in (self.finds if first else killers)]
+        known = [given for given in known if len(given) <= SMALL] or [""]
         for n in range(2 * self.effort.wave):
             if len(out) >= self.effort.wave:
                 break

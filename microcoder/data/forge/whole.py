@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ..settings import ForgeConfig, Pipeline
 
 
+NAMED = 1000  # unreadable lines that a summary keeps
+
+
 @dataclass
 class ForgeSummary:
     """What became of all problems of a file."""
@@ -45,7 +48,9 @@ class ForgeSummary:
     after: Counter[str] = field(default_factory=Counter)
     bounded_by: Counter[str] = field(default_factory=Counter)
     contradictions: list[str] = field(default_factory=list)  # examples of statements that a reference contradicts
-    unreadable: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)  # the first NAMED lines that hold no problem, and why
+    bad_lines: int = 0
+    adversaries: str = ""  # how many programs were read, and how many records hold none
     seconds: float = 0.0
     resumed: int = 0
 
@@ -61,6 +66,7 @@ class ForgeSummary:
             getattr(self, name).update(counts)
         self.left_out.update(about.get("left_out", {}))
         self.bounded_by[about.get("bounded_by", "")] += 1
+        self.before["silent"] += about.get("silent", 0)
         self.contradictions += [f"{problem.id}: {text}" for text in about.get("contradictions", [])]
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,14 +75,19 @@ class ForgeSummary:
 
 
 @contextlib.contextmanager
-def forge_with(settings: ForgeConfig, judge: Judging) -> Iterator[Callable[[Iterable[Record]], Iterator[Record]]]:
-    """A function that forges records, by the settings."""
+def forge_with(
+    settings: ForgeConfig, judge: Judging, summary: ForgeSummary | None = None
+) -> Iterator[Callable[[Iterable[Record]], Iterator[Record]]]:
+    """A function that forges records, by the settings. `summary` is told what adversaries there are."""
     effort = Effort(
         settings.tests, settings.mutants, settings.candidates, seconds=settings.seconds, slowest_s=settings.slowest_s,
         test_kb=settings.test_kb, answer_kb=settings.answer_kb, large=settings.large, seed=settings.seed,
     )  # fmt: skip
     options = ForgeOptions(effort, settings.references, time_multiple=settings.time_multiple)
     store = AdversaryStore(settings.adversaries, settings.most_adversaries) if settings.adversaries else None
+    if store is not None and summary is not None:
+        passed = f"; {store.passed_over:,} records without a Python program passed over" if store.passed_over else ""
+        summary.adversaries = f"{store.count:,} programs{passed}"
     try:
         others: Callable[[str], Iterable[tuple[str, str]]] = store.of if store else lambda ident: ()
         yield partial(forge, judge=judge, options=options, adversaries=others)
@@ -105,6 +116,10 @@ def forge_file(
     """
     problems, output = Path(problems), Path(output)
     kind_of(output)
+    if output.is_dir():
+        raise FileError(f"-o {output} is a folder; name a file in it, such as {output / 'stronger.parquet'}")
+    if not output.parent.is_dir():
+        raise FileError(f"there is no folder {output.parent} to write {output.name} in; make it, or name another file")
     if problems.exists() and output.exists() and problems.samefile(output):
         raise FileError(f"-o {output} is the file to read; name another one for the stronger tests")
     summary, started = ForgeSummary(), time.monotonic()
@@ -116,16 +131,18 @@ def forge_file(
         rest = islice(_read(problems, summary), summary.resumed, None)
         with (
             open_judge(settings.judge.options()) as judge,
-            forge_with(settings.forge, judge) as forged,
+            forge_with(settings.forge, judge, summary) as forged,
         ):
             for record in forged(map(Record, rest)):
                 journal.append(record.problem)
                 summary.add(record.problem)
                 progress(False)
-        if not summary.problems:
-            raise FileError(f"{problems} holds no problem that can be used")
-        write_problems(output, journal.done())
+        if summary.problems:
+            write_problems(output, journal.done())
     journal.path.unlink()
+    if not summary.problems:
+        first = f"; the first of {summary.bad_lines:,} lines: {summary.unreadable[0]}" if summary.bad_lines else ""
+        raise FileError(f"{problems} holds no problem that can be used{first}")
     summary.seconds = time.monotonic() - started
     return summary
 
@@ -133,7 +150,8 @@ def forge_file(
 def _read(path: Path, summary: ForgeSummary) -> Iterator[Problem]:
     for found in read_problems(path):
         if isinstance(found, BadLine):
-            summary.unreadable.append(str(found))
+            summary.bad_lines += 1
+            summary.unreadable += [str(found)] if len(summary.unreadable) < NAMED else []
         else:
             yield found
 
@@ -179,8 +197,12 @@ class Journal:
         self.file.truncate(at)
 
     def append(self, problem: Problem) -> None:
-        self.file.write(json_line(Record(problem).to_dict()))
-        self.file.flush()
+        try:
+            self.file.write(json_line(Record(problem).to_dict()))
+            self.file.flush()
+        except OSError as error:
+            said = f"cannot write {self.path}: {error.strerror or error}"
+            raise FileError(f"{said}; make room and type the same command again: what is done is kept") from None
 
     def done(self) -> Iterator[Problem]:
         with open(self.path, "rb") as file:
@@ -189,4 +211,5 @@ class Journal:
                 yield Record.from_dict(json.loads(line)).problem
 
     def __exit__(self, *_: object) -> None:
-        self.file.close()
+        with contextlib.suppress(OSError):  # of a write that failed before
+            self.file.close()
