@@ -112,7 +112,10 @@ def _forged(
 
 
 def _say(record: Record, reason: str, detail: str) -> None:
-    record.problem.extra["forge"] = {"reason": reason, "detail": detail[:500]}
+    before = record.problem.extra.get("forge")
+    named = before.get("contradictions") if isinstance(before, dict) else None
+    kept = {"contradictions": named} if named else {}
+    record.problem.extra["forge"] = {"reason": reason, "detail": detail[:500], **kept}
     record.notes["forge"] = reason
 
 
@@ -154,6 +157,9 @@ def _forged_by(
     if not references:
         broken = all(": internal_error " in said for said in refused)
         raise Unforged("cannot_be_judged" if broken else "reference_fails", refused[0])
+    contradicted = [] if by.open else contradictions(problem, judge, references[0])[:5]
+    if contradicted:
+        problem.extra["forge"] = {"contradictions": contradicted}  # known even if nothing can be forged
     space = space_of(problem, references)
     known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
     rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
@@ -184,7 +190,7 @@ def _forged_by(
         "bounded_by": space.bounded_by,
         "unread": list(space.unread)[:20],
         "checker": "" if by.name == "one" else f"{by.name}: {by.said}"[:200],
-        "contradictions": contradictions(problem, judge, references[0])[:5],
+        "contradictions": contradicted,
         "references": len(references),
         "refused": refused + named,
         "left_out": dict(left_out),

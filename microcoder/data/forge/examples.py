@@ -168,6 +168,8 @@ def _answer(text: str, at: int, doctest: bool) -> tuple[Any, int]:
             except ValueError:
                 continue
         raise ValueError("no answer below the call")
+    if doctest and not arrow and text[at:line].lstrip()[:1] in ("[", "(", "{"):  # `>>> f([2, 1]) [1, 2]`
+        return value(text[at:line]), line
     if not arrow or "\n" in arrow[0].rstrip(" \t")[:-1]:
         raise ValueError("nothing that announces an answer")
     return _first_literal(text, arrow.end())

@@ -57,6 +57,8 @@ class ForgeSummary:
     def add(self, problem: Problem) -> None:
         about = problem.extra.get("forge")
         self.problems += 1
+        named = about.get("contradictions", []) if isinstance(about, dict) else []
+        self.contradictions += [f"{problem.id}: {text}" for text in named]
         if not isinstance(about, dict) or "reason" in about:
             self.reasons[str((about or {}).get("reason", "not_forged"))] += 1
             return
@@ -67,7 +69,6 @@ class ForgeSummary:
         self.left_out.update(about.get("left_out", {}))
         self.bounded_by[about.get("bounded_by", "")] += 1
         self.before["silent"] += about.get("silent", 0)
-        self.contradictions += [f"{problem.id}: {text}" for text in about.get("contradictions", [])]
 
     def to_dict(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}

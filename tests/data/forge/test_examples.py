@@ -57,6 +57,11 @@ def test_a_formula_or_a_sentence_is_no_example(statement):
     assert found(statement) == []
 
 
+def test_an_answer_may_stand_behind_a_call_that_is_typed():
+    assert found(">>> add([2], [1]) [1, 2]\n") == [("[[2], [1]]", "[1, 2]")]
+    assert found("add([2], [1]) [1, 2]\n") == found(">>> add([2], [1]) [1, 2] and so on\n") == []
+
+
 def test_values_of_all_kinds_are_read():
     statement = "Input: a = [[1,2],[3]], b = \"x, b = 'y'\"\nOutput: true\n\nadd({1: (2, 3)}, None) == {'k': None}"
     assert found(statement) == [("[{1: (2, 3)}, None]", '{"k": null}'), ("[[[1, 2], [3]], \"x, b = 'y'\"]", "true")]

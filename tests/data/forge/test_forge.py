@@ -103,6 +103,20 @@ def test_no_space_is_a_reason(judge, monkeypatch):
     }
 
 
+def test_an_example_that_the_reference_contradicts_is_named_even_if_nothing_can_be_forged(judge, monkeypatch):
+    def none(problem, references):
+        raise NoSpace("nothing is known")
+
+    statement = "Return the largest number.\n\nInput: nums = [3, 1]\nOutput: {}\n{}"
+    wrong = forged(judge, weak(statement=statement.format(1, ""))).extra["forge"]
+    assert len(wrong["contradictions"]) == 1 and "got 3, expected 1" in wrong["contradictions"][0]
+    monkeypatch.setattr(room, "space_of", none)
+    unforged = forged(judge, weak(statement=statement.format(1, ""))).extra["forge"]
+    assert unforged["reason"] == "no_space" and unforged["contradictions"] == wrong["contradictions"]
+    for text in (statement.format(3, ""), statement.format(1, "If there are several answers, return any of them.")):
+        assert "contradictions" not in forged(judge, weak(statement=text)).extra["forge"]
+
+
 def test_inputs_on_which_references_disagree_are_left_out_and_the_odd_one_is_named(judge):
     codes = [LARGEST, WRONG.format("max(nums)"), WRONG.format("max(nums) if len(nums) < 3 else 99")]
     problem = forged(judge, weak(solutions=[{"code": code} for code in codes]))
