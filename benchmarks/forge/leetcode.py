@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.forge.measure import Case, Sampled, Scored, Verdicts, chosen, measure, parser, sampled
 from microcoder.data.forge.answers import rule
 from microcoder.data.forge.examples import as_problem, examples
+from microcoder.data.process.formulas import restore_exponents
 from microcoder.data.process.tests import choose
 from microcoder.data.record import Record
 from microcoder.data.sources import leetcode
@@ -31,7 +32,7 @@ def main() -> None:
     args = options.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     programs = sampled(args.evals)
-    records = [one for one in leetcode.read(args.problems) if isinstance(one, Record)]
+    records = [restore_exponents(one) for one in leetcode.read(args.problems) if isinstance(one, Record)]
     with Judge(workers=args.workers, time_limit_s=3.0) as judge:
         verdicts = Verdicts(args.folder / "verdicts.jsonl", judge)
         kept = [made for record in records if (made := split(record.problem)) is not None]

@@ -259,6 +259,9 @@ def test_exponents_of_limits_in_words_come_back_too():
     )
     calls = "Do.\n\nConstraints:\n\nThe output is at most 5 * 1010."
     assert text(formulas.restore_exponents, calls, platform="leetcode") == calls.replace("1010", "10^10")
+    sums = "Constraints:\n1 <= k <= 1014\nThe sum of words[i].length is smaller than or equal 105."
+    restored = sums.replace("1014", "10^14").replace("105", "10^5")
+    assert text(formulas.restore_exponents, sums, platform="leetcode") == restored
 
 
 @pytest.mark.parametrize(
