@@ -120,7 +120,7 @@ def reduced(finds: Sequence[Find], most: int, large: int, room: int = 1 << 20) -
 
 
 def largest(finds: Sequence[Find], most: int, room: int) -> list[Find]:
-    """Inputs at the limits, so many characters together: the one that holds most, then the longest of the others.
+    """Inputs at the limits: the one that holds most, then the longest of the others that find room with their answers.
 
     What an input holds is its length when compressed: a list of one number is long, and asks little of a program.
     Measured time would not do, since the same seed has to forge the same tests.
@@ -130,8 +130,9 @@ def largest(finds: Sequence[Find], most: int, room: int) -> list[Find]:
     found.sort(key=lambda find: find is not fullest)
     chosen: list[Find] = []
     for find in found:
-        if len(chosen) < most and len(find.candidate.input) <= room:
-            room -= len(find.candidate.input)
+        length = len(find.candidate.input) + len(find.label.output)
+        if len(chosen) < most and (length <= room or not chosen):
+            room -= length
             chosen.append(find)
     return chosen
 

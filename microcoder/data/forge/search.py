@@ -115,7 +115,7 @@ class Search:
     def run(self) -> list[Find]:
         """All inputs that were labelled, with what they kill."""
         tried, idle = 0, 0
-        while tried < self.effort.candidates and idle < 2 and not self.spent:
+        while tried < self.effort.candidates and idle < 2 and not (tried and self.spent):
             wave = self.drawn(first=tried == 0)
             if not wave:
                 break
@@ -205,7 +205,7 @@ class Search:
         inputs = [self.asked(candidate) for candidate in wave]
         replies = self.runner.run(
             self.problem, self.references, inputs, limit_s=longest_s or self.effort.slowest_s, base=True, every=True,
-            most=self.effort.answer_kb << 10,
+            most=max(self.effort.answer_kb, self.effort.test_kb // 2 if longest_s else 0) << 10,
         )  # fmt: skip
         left_out = Counter[str]() if old else self.left_out
         labels = labelled(self.problem, replies, inputs, left_out, self.dissent, self.accepted)
