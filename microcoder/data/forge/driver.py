@@ -112,18 +112,18 @@ class Function:
     def __init__(self, judge, options):
         self.call, self.evaluate, self.entry = judge["_call"], judge["_evaluate"], options["entry"]
         self.setup = compile(options["setup"], "<setup>", "exec") if options["setup"] else None
-        self.kept = None, {}  # the last program whose tables took long to make, and its names
+        self.code, self.scope = None, dict(_FRESH)  # the last program whose tables took long to make, and its names
 
     def __call__(self, code, given):
-        kept, scope = self.kept
-        if kept is not code:
+        scope = self.scope
+        if self.code is not code:
             scope, start = dict(_FRESH), time.process_time()
             if self.setup is not None:
                 exec(self.setup, scope)
             scope.pop(self.entry.rpartition(".")[2], None)
             exec(code, scope)
             if time.process_time() - start > DEAR_S:
-                self.kept = code, scope
+                self.code, self.scope = code, scope
         task = json.loads(given)
         if "expr" in task:
             return json.dumps({"r": self.evaluate(scope, self.entry, task)})
