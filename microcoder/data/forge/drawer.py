@@ -18,7 +18,7 @@ from .bounds import Bounds
 from .domains import Rng
 from .places import leaves
 from .relations import Relation, names, narrowed
-from .shapes import Shape
+from .shapes import SEQUENCES, Shape
 
 MOST = 200_000  # values in one argument
 
@@ -80,9 +80,37 @@ class Drawer:
             if found is None:
                 return None
             draw.values[name] = found
+        self._weave(draw)
         for one in bounds.properties:
             one.mend(rng, draw.values)
         return {name: draw.values[name] for name in bounds.shapes}
+
+    def _weave(self, draw: Drawn) -> None:
+        """Now and then, make a text of the words of a list, or take the words of a list from another list."""
+        rng, shapes, values = draw.rng, self.bounds.shapes, draw.values
+        lists = [
+            name for name, shape in shapes.items()
+            if shape.kind in SEQUENCES and shape.item is not None and shape.item.kind == "str" and values[name]
+            and (name, None) not in self.bounds.choices
+        ]  # fmt: skip
+        texts = [name for name, shape in shapes.items() if shape.kind == "str" and values[name]]
+        if not lists or rng.random() > 0.4:
+            return
+        source = rng.choice(lists)
+        for name in texts:
+            room = len(values[name])
+            low, _, _ = self.bounds.quantities.limits(f"len({name})", values, values)
+            woven = ""
+            while len(woven) < room and len(new := woven + rng.choice(values[source])) <= room + 3:
+                woven = new
+            woven = woven[:room]
+            if len(woven) >= max(1, low) and set(self.bounds.texts.get((name, None), woven)).issuperset(woven):
+                values[name] = woven
+        for name in lists:
+            if name != source and rng.random() < 0.7:
+                part = rng.choice([1, 2, len(values[source])])
+                pool = [*values[name], *rng.sample(values[source], min(part, len(values[source]))) * 2]
+                values[name] = [rng.choice(pool) for _ in values[name]]
 
     def _by_need(self) -> list[str]:
         """Parameters, each after those whose values bound its own."""

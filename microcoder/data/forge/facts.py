@@ -169,10 +169,10 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"is (?:present )?|will be|(?:is|equals|equals to) an? "
      r"(?:element|value|member|integer) )\s?(?:in|of|from)(?: the array)? (?P<v>[a-zA-Z]\w*)\b(?! order| the)",
      None),
-    ("exists", "at least one",
+    ("exists", "least",
      r"at least one (?:element|index|integer|number|value|cell)? ?\w? ?(?:where|such that|with|in|of|is)? ?"
      r"(?P<v>(?P<x>[A-Za-z]\w*\[\w\]) ?(?:==|!=|<=|>=|<|>) ?-?\d+)", None),
-    ("same_digits", "number of digits",
+    ("same_digits", "digits",
      r"(?P<x>[\w, ]{1,40}) (?:consists?|have|has|contains?) (?:of )?the same number of digits", None),
     ("no_overlap", "overlap disjoint",
      r"(?:no two|none of the) (?P<x>[^.;]{1,40}?) (?:will )?(?:overlap|intersect)|"
@@ -184,7 +184,7 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
     ("repeats", "repeated duplicate",
      r"(?P<x>[^.;]{1,60}?)\bexactly (?P<v>one|two|three|\d+) (?:repeated|duplicated?) "
      r"(?:elements?|numbers?|integers?|values?)", None),
-    ("no_pair", "no two", r"(?:there are )?no two (?P<x>\w+) such that (?P<v>.*)", None),
+    ("no_pair", "two", r"(?:there are )?no two (?P<x>\w+) such that (?P<v>.*)", None),
     ("date", "date", r"(?P<x>[^.;]{0,80})\b(?:represents?|is|are|be|in)\b[^.;]{0,40}"
      r"(?:valid (?:gregorian )?(?:calendar )?dates?|YYYY-MM-DD)(?P<v>[^;]{0,90})", None),
     ("time", "hh:mm", r"(?P<x>[^.;]{0,60}?)\b(?:is|are|will be|in)\b[^.;]{0,40}\"?HH:MM\"?", None),

@@ -39,6 +39,9 @@ class Sized:
     def __getitem__(self, n: int) -> Any:
         return self.inner
 
+    def __iter__(self) -> Any:  # without this, Python would ask for items without end
+        raise TypeError("only the length is known")
+
 
 @dataclass(slots=True)
 class Quantities:

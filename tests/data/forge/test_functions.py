@@ -6,6 +6,7 @@ import datetime
 import itertools
 import json
 import random
+import re
 
 import pytest
 
@@ -393,3 +394,23 @@ def test_a_relation_that_the_tests_break_is_no_longer_believed_to_be_all():
         problem("nums: List[int]", "1 <= nums.length <= 9\n0 <= nums[i] <= 9\nnums[i] == nums[0] + i", ([4, 7],))
     )
     assert space.guarded and space.open == ["nums[i] == nums[0] + i"]
+
+
+def test_the_sum_of_the_lengths_of_a_list_may_be_the_length_of_another():
+    text = "1 <= arr.length <= 9\nsum(pieces[i].length) == arr.length\n1 <= pieces.length, pieces[i].length <= 9\n"
+    space = function_space(
+        problem(
+            "arr: List[int], pieces: List[List[int]]",
+            text + "0 <= arr[i], pieces[i][j] <= 9",
+            ([1, 2, 3], [[1], [2, 3]]),
+        )
+    )
+    assert space.fault("[[1, 2, 3], [[1], [2, 3]]]") == "" and space.fault("[[1, 2], [[1], [2, 3]]]")
+
+
+def test_texts_are_often_made_of_the_words_of_a_list():
+    text = "1 <= s.length <= 30\n1 <= words.length, words[i].length <= 4\ns and words[i] consist of lowercase letters."
+    space = function_space(problem("s: str, words: List[str]", text, ("ab", ["a", "b"])))
+    found = drawn(space, 100)
+    made = [s for s, words in found if len(s) > 4 and re.fullmatch("(?:" + "|".join(map(re.escape, words)) + ")*", s)]
+    assert len(made) > 5
