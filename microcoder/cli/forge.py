@@ -103,6 +103,7 @@ def show(summary: ForgeSummary, output: str) -> None:
         console.print(table)
     _listed("stay as they are", summary.reasons)
     _listed("inputs left out", summary.left_out)
+    _listed("the language model's generators", summary.llm)
     if summary.adversaries:
         silent = f"; {before['silent']:,} of those tried are no Python" if before["silent"] else ""
         echo(f"adversaries: {summary.adversaries}{silent}")

@@ -87,6 +87,9 @@ class ForgeConfig(Section):
         "2 s; 0: left alone.",
     )
     seed: int = Field(default=0, description="Another one makes other inputs.")
+    endpoint: bool = Field(
+        default=False, description="Let the language model of [endpoint] write generators of inputs too. Never needed."
+    )
 
 
 class VerifyConfig(Section):

@@ -41,7 +41,7 @@ from .filter.duplicates import Index
 from .filter.quality import quality
 from .filter.relevance import relevance
 from .filter.signature import signature
-from .forge.whole import forge_with, stamps
+from .forge.whole import author_settings, forge_with, stamps
 from .parts import read_records, stamp
 from .pipeline import STAGES, Cores, PipelineStep
 from .process import process
@@ -96,6 +96,7 @@ def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
             steps.append(PipelineStep("filter", "6-select", options, each=chosen, prepare=planned))
     if settings.forge.enabled:
         options = {"settings": settings.forge.model_dump(), "stamp": stamps(settings.forge.adversaries)}
+        options |= {"endpoint": author_settings(settings)}
         steps.append(PipelineStep("forge", "1-tests", {**options, "judge": judged}, stream=partial(forging, **pace)))
     options = {"mutants": settings.verify.mutants, "alive": settings.verify.alive}
     options |= {"unverified": settings.verify.unverified, "judge": judged, "endpoint": asked}
@@ -113,6 +114,8 @@ def check(settings: Pipeline, only: str = STAGES[-1]) -> None:
         raise DataError("difficulty.by is none, so nothing can be calibrated or selected by difficulty; set it to auto")
     if hard.by == "endpoint" and not settings.endpoint.base_url:
         raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
+    if settings.forge.enabled:
+        author_settings(settings)
     layouts = [(source, layout_of(source)) for source in (*settings.collect.sources, *settings.filter.evaluation)]
     if hard.predictor:
         Predictor.load(hard.predictor)
@@ -312,10 +315,10 @@ def chosen(record: Record, *, plan: Selection, **_: Any) -> Record:
 
 @contextlib.contextmanager
 def forging(
-    *, settings: dict[str, Any], judge: dict[str, Any], stamp: str, **pace: Any
+    *, settings: dict[str, Any], judge: dict[str, Any], stamp: str, endpoint: str, **pace: Any
 ) -> Iterator[Callable[[Iterable[Record]], Iterator[Record]]]:
     with open_judge(JudgeConfig(**judge, **pace).options()) as sandbox:
-        with forge_with(ForgeConfig(**settings), sandbox) as forged:
+        with forge_with(ForgeConfig(**settings), sandbox, endpoint=endpoint_for(endpoint)) as forged:
             yield forged
 
 

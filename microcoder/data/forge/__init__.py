@@ -35,6 +35,7 @@ from .finds import Find, reduced
 from .functions import function_space
 from .label import assertion, confirmed, time_limit, trusted, with_tests
 from .layouts import stdin_space
+from .llm import Author, NotWritten
 from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Rival, Search, rivals_of
 from .space import NoSpace, Space
@@ -53,6 +54,7 @@ class ForgeOptions:
     references: int = 4  # at most so many are asked
     patience_s: float = 10.0  # CPU seconds that a reference may take for a test that the problem came with
     time_multiple: float = 10.0  # of the slowest test of the references: the time limit; 0: none is set
+    author: Author | None = None  # a language model that writes generators
     window: int = 0  # records in work at a time; 0: two for each worker of the judge
 
 
@@ -160,7 +162,7 @@ def _forged_by(
     contradicted = [] if by.open else contradictions(problem, judge, references[0])[:5]
     if contradicted:
         problem.extra["forge"] = {"contradictions": contradicted}  # known even if nothing can be forged
-    space = space_of(problem, references)
+    space, llm = _space(problem, references, runner, options)
     known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
     rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
     search = Search(problem, space, references, rivals, runner, effort, by)
@@ -189,6 +191,7 @@ def _forged_by(
     about = {
         "bounded_by": space.bounded_by,
         "unread": list(space.unread)[:20],
+        **({"llm": llm} if llm else {}),
         "checker": "" if by.name == "one" else f"{by.name}: {by.said}"[:200],
         "contradictions": contradicted,
         "references": len(references),
@@ -263,6 +266,23 @@ def _counted(problem: Problem, rivals: list[Rival], living: list[Rival]) -> dict
         "adversaries_alive": sum(not rival.counted for rival in living),
         "living": [rival.name for rival in living],
     }
+
+
+def _space(problem: Problem, references: list[str], runner: ProgramRunner, options: ForgeOptions) -> tuple[Space, str]:
+    """The problem's space, with the inputs of a language model if one is asked; what became of that."""
+    if options.author is None:
+        return space_of(problem, references), ""
+    own, missing = None, ""
+    try:
+        own = space_of(problem, references)
+    except NoSpace as why:
+        missing = str(why)
+    try:
+        return options.author.space(problem, own, runner, options.effort.seed), "used"
+    except NotWritten as why:
+        if own is None:
+            raise NoSpace(f"{missing}; the language model: {why}") from None
+        return own, str(why)
 
 
 def space_of(problem: Problem, references: list[str]) -> Space:

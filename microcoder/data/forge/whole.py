@@ -23,10 +23,12 @@ from ...files import BadLine, FileError, json_line, kind_of, read_problems, writ
 from ...judge.base import Judging
 from ...judge.remote import open_judge
 from ...schema import Problem
+from ..endpoint import Asks, endpoint_for
 from ..parts import stamp
-from ..record import Record
+from ..record import DataError, Record
 from . import ForgeOptions, forge
 from .adversaries import AdversaryStore, files_of
+from .llm import LONGEST, Author
 from .search import Effort
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class ForgeSummary:
     before: Counter[str] = field(default_factory=Counter)  # over problems that were forged: tests, mutants, alive, ...
     after: Counter[str] = field(default_factory=Counter)
     bounded_by: Counter[str] = field(default_factory=Counter)
+    llm: Counter[str] = field(default_factory=Counter)  # what became of the generators of a language model
     contradictions: list[str] = field(default_factory=list)  # examples of statements that a reference contradicts
     unreadable: list[str] = field(default_factory=list)  # the first NAMED lines that hold no problem, and why
     bad_lines: int = 0
@@ -68,6 +71,7 @@ class ForgeSummary:
             getattr(self, name).update(counts)
         self.left_out.update(about.get("left_out", {}))
         self.bounded_by[about.get("bounded_by", "")] += 1
+        self.llm.update([about["llm"]] if "llm" in about else [])
         self.before["silent"] += about.get("silent", 0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,14 +81,18 @@ class ForgeSummary:
 
 @contextlib.contextmanager
 def forge_with(
-    settings: ForgeConfig, judge: Judging, summary: ForgeSummary | None = None
+    settings: ForgeConfig, judge: Judging, summary: ForgeSummary | None = None, endpoint: Asks | None = None
 ) -> Iterator[Callable[[Iterable[Record]], Iterator[Record]]]:
-    """A function that forges records, by the settings. `summary` is told what adversaries there are."""
+    """A function that forges records, by the settings. `summary` is told what adversaries there are.
+
+    endpoint   a language model that writes generators
+    """
     effort = Effort(
         settings.tests, settings.mutants, settings.candidates, seconds=settings.seconds, slowest_s=settings.slowest_s,
         test_kb=settings.test_kb, answer_kb=settings.answer_kb, large=settings.large, seed=settings.seed,
     )  # fmt: skip
-    options = ForgeOptions(effort, settings.references, time_multiple=settings.time_multiple)
+    author = Author(endpoint, min(settings.test_kb << 10, LONGEST)) if endpoint is not None else None
+    options = ForgeOptions(effort, settings.references, time_multiple=settings.time_multiple, author=author)
     store = AdversaryStore(settings.adversaries, settings.most_adversaries) if settings.adversaries else None
     if store is not None and summary is not None:
         passed = f"; {store.passed_over:,} records without a Python program passed over" if store.passed_over else ""
@@ -101,6 +109,15 @@ def stamps(paths: Sequence[str]) -> str:
     """A digest of the files that adversaries are read from: other ones make another result."""
     found = [f"{file} {stamp(str(file))}" for path in paths for file in files_of(Path(path))]
     return hashlib.sha256("\n".join(found).encode()).hexdigest()[:16] if paths else ""
+
+
+def author_settings(settings: Pipeline) -> str:
+    """The settings of the endpoint as JSON, if the forge is to ask it; else ""."""
+    if not settings.forge.endpoint:
+        return ""
+    if not settings.endpoint.base_url:
+        raise DataError("forge.endpoint is true, but there is none; set endpoint.base_url and endpoint.model")
+    return json.dumps(settings.endpoint.model_dump(), sort_keys=True)
 
 
 def forge_file(
@@ -132,7 +149,7 @@ def forge_file(
         rest = islice(_read(problems, summary), summary.resumed, None)
         with (
             open_judge(settings.judge.options()) as judge,
-            forge_with(settings.forge, judge, summary) as forged,
+            forge_with(settings.forge, judge, summary, endpoint_for(author_settings(settings))) as forged,
         ):
             for record in forged(map(Record, rest)):
                 journal.append(record.problem)
@@ -161,7 +178,13 @@ def _digest(problems: Path, settings: Pipeline) -> str:
     judged = {
         name: value for name, value in settings.judge.model_dump().items() if name not in ("on", "workers", "queue")
     }
-    parts = [str(problems.resolve()), stamp(str(problems)), settings.forge.model_dump(), judged]
+    parts = [
+        str(problems.resolve()),
+        stamp(str(problems)),
+        settings.forge.model_dump(),
+        judged,
+        author_settings(settings),
+    ]
     text = json.dumps([*parts, stamps(settings.forge.adversaries)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
