@@ -17,7 +17,7 @@ _CUT = re.compile(
         r"that|if|so that|consisting|made up|either|composed|of \[|of numbers"
         r"|of the numbers|of integers from|of structure|from [\d'\"]|each of (?:them"
         r"|which)|corresponding|giving|equal to|means|as described|in (?:the )?(?:order"
-        r"|format|form)|in (?:non|in|as|de)|in row|is the|are the|with the)\b"
+        r"|format|form)|in (?:non|in|as|de)|in row|is the|are the|with the|satisfying)\b"
         r"|"
         r", (?:the|their|its) (?!string|number of|array|length of)|, (?:an? )?description"
     ),
@@ -142,6 +142,8 @@ def _fields(text: str, whole: str, names: set[str], unnamed: Iterator[int]) -> l
         word = name[0]
         if not free(*name.span()) or not _is_name(word, text, name.end(), names):
             continue
+        if len(word) == 1 and word in "ijk" and re.search(rf"[A-Za-z]_\{{?{word}\b", text):
+            continue  # an index
         base, _, sub = word.partition("_")
         sub = sub.strip("{}")
         row = re.sub(r"^[i-n](?:, ?|(?=\d)|$)|^[i-n],? ?[i-n]$|, ?[i-n]$|^[a-z]$", "", sub.strip())

@@ -145,6 +145,8 @@ class Draw(Styles):
 
     def depends(self, place: Spot, before: set[str], depth: int = 0) -> bool:
         """Whether the bounds of a number depend on the row that it stands in: on what is drawn before it."""
+        if before & {*self.hull.under.get(place, ()), *self.hull.over.get(place, ())}:
+            return True
         for relation in self.limits.about[place]:
             if relation.op == "!=" and relation.right in before:
                 continue  # `differ` sees to it
@@ -286,14 +288,16 @@ class Draw(Styles):
         low, high, unequal = self.limits.bounds(place, env)
         if place in self.known.permutation:
             return max(low, 0), min(high, ELEMENTS), unequal
-        if low == -ENDLESS:
-            low = min(self.hull.low.get(place, 0), high)
-            if place.name in self.counts:
-                low = max(low, 0)
+        if low == -ENDLESS or high == ENDLESS:
             self.hull.used.add(place.field.name)
-        if high == ENDLESS:
-            high = max(self.hull.high.get(place, 1), low)
-            self.hull.used.add(place.field.name)
+            if low == -ENDLESS:
+                low = min(self.hull.low.get(place, 0), high)
+                if place.name in self.counts:
+                    low = max(low, 0)
+            if high == ENDLESS:
+                high = max(self.hull.high.get(place, 1), low)
+            high = min([high, *(env[name] for name in self.hull.under.get(place, ()) if name in env)])
+            low = max([low, *(env[name] for name in self.hull.over.get(place, ()) if name in env)])
         if low > high:
             raise Retry
         return low, high, unequal
@@ -363,6 +367,11 @@ class Draw(Styles):
 
     def word(self, place: Spot, env: Env, scope: Scope) -> str:
         rng = self.rng
+        if place.field.name in self.hull.used and place in self.hull.refers:
+            pool = env.get(self.hull.refers[place].name)
+            if not pool or not isinstance(pool, list):
+                raise Retry
+            return str(rng.choice(pool))
         if place in self.known.choices:
             return rng.choice(self.known.choices[place])
         if place.field.length is not None:

@@ -27,6 +27,8 @@ def fitted(told: str, inputs: list[str], text: str) -> Layout:
             try:
                 typed = _typed(one, [one.read(found) for found in inputs], text)
                 for found in inputs:
+                    if flat and _breaks(typed.write(typed.read(found))) != _breaks(found):
+                        raise Misfit("the lines of a test are others than those of the statement")
                     typed.read(found)
                 return typed
             except Misfit as error:
@@ -35,6 +37,11 @@ def fitted(told: str, inputs: list[str], text: str) -> Layout:
             if _has_rest(layout.body):
                 break
     raise NoSpace(why)
+
+
+def _breaks(text: str) -> list[int]:
+    """How many words each line has."""
+    return [len(line.split()) for line in text.split("\n") if line.strip()]
 
 
 def _candidates(told: str) -> Iterator[Layout]:

@@ -53,11 +53,13 @@ _HEADING = (
 )
 _INPUT = re.compile(_HEADING % "Input|INPUT|Inputs", re.M | re.I)
 _LIMITS = re.compile(_HEADING % r"Constraints?|Limits|Restrictions|Constraints on (?:the )?input", re.M | re.I)
+_GROUPS = re.compile(_HEADING % r"Scoring|Points|Subtasks?|Grading", re.M | re.I)
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\{(Input|Output)\}")
 _OTHER = re.compile(
     _HEADING
     % (
         r"Outputs?|Sample(?:s)?(?: Input| Output)?(?: \d{1,2})?|Examples?(?: \d{1,2})?"
-        r"|Notes?|Scoring|Subtasks?|Explanation|Hints?|"
+        r"|Notes?|Scoring|Points|Grading|Subtasks?|Explanation|Hints?|"
         r"Input(?:s)?|Constraints?|Interaction|Sample Input \d{1,2}|Partial Scores?|Limits|Tags|Time Limit.{0,40}"
     ),
     re.M | re.I,
@@ -72,17 +74,38 @@ def plain(text: str) -> str:
 
 
 def sections(statement: str) -> tuple[str, str]:
-    """(the section of the input, the section of the constraints), as written; "" for one that is missing."""
-    return _section(_INPUT, statement), _section(_LIMITS, statement)
+    """(the section of the input, the section of the constraints), as written; "" for one that is missing.
+
+    Where points are given for groups of tests, the constraints of the last group are constraints too: whatever a group
+    allows is a valid input.
+    """
+    statement = _ENVIRONMENT.sub(
+        lambda found: f"\n## {found[1]}\n" if found[0][1] == "b" else "\n## Notes\n", statement
+    )
+    return _section(_INPUT, statement), _section(_LIMITS, statement) + _last_group(_section(_GROUPS, statement))
 
 
 def _section(heading: re.Pattern[str], statement: str) -> str:
-    found = heading.search(statement)
-    if not found:
+    for found in heading.finditer(statement):
+        rest = statement[found.end() :]
+        if rest.lstrip().startswith("```"):  # the input of an example
+            continue
+        end = _OTHER.search(rest)
+        return rest[: end.start()] if end else rest
+    return ""
+
+
+def _last_group(table: str) -> str:
+    """The constraints of the last row of a table of groups, points and constraints, as an item of a list."""
+    rows = [row for row in re.split(r"\\\\|\n", table) if len(re.findall(r"(?<!\\)&|\|", row)) >= 2]
+    rows = [row for row in rows if "begin{" not in row and re.search(r"\w", row)]
+    if len(rows) < 2 or not re.search("constraint|limit", rows[0], re.I):
         return ""
-    rest = statement[found.end() :]
-    end = _OTHER.search(rest)
-    return rest[: end.start()] if end else rest
+    cells = re.split(r"(?<!\\)&|\|(?= |$)", rows[-1].strip().strip("|"))
+    said = cells[-1].replace("\\hline", "").strip()
+    if re.search(r"^no (?:further|additional|other|extra)|^$|^(?:original|none)", said, re.I):
+        return ""
+    return f"\n- {said}"
 
 
 _ENDS = re.compile(
@@ -140,6 +163,7 @@ def relating(sentence: str) -> list[str]:
                 rest += sentence[start : n + 1]
             start = n + 1
     rest += sentence[start:]
+    rest = re.sub(r"^[^≤<≥>≠]{0,60}\b(?:that|and|where|with) (?=-?\d[^≤<≥>≠]{0,12}[≤<])", "", rest)
     if (found := _UNLIKE.search(sentence)) and _base(found[1]) != _base(found[3]):
         return [*parts, f"1 ≤ |{found[1]} - ({found[3]})| + |{found[2]} - ({found[4]})|"]
     if re.search(r"[≤<≥>≠]|[\w}]\|? ?= ?[\w-]", rest):

@@ -63,6 +63,12 @@ class StdinSpace:
         for scope in samples:
             if fault := self._fault(scope):
                 raise NoSpace(f"the layout of the statement does not fit the tests: {fault}")
+        self.hull.learn(self.limits.places, samples)
+        for place, words in self.hull.words.items():  # nothing is known of these: no new ones are made up
+            known = place in self.known.alphabet or place in self.known.choices or place.field.length is not None
+            if place.field.kind == "word" and not known:
+                self.known.choices[place] = sorted(words)
+                self.hull.used.add(place.field.name)
         self.unread += self.known.unread
         self.restricted = bool(self.known.unread)
         self.cases = self._cases()
@@ -160,11 +166,14 @@ class StdinSpace:
     def _in_hull(self, text: str) -> bool:
         """Whether the fields that nothing bounds stay within the hull of the existing tests."""
         scope, hull = self.layout.read(text), Hull()
+        environment(scope, self.layout.body)
         for place in self.limits.places:
             if place.field.name in self.hull.used:
                 for one in scopes(scope, place.path):
                     if place.field.name in one:
                         hull.add(place, one[place.field.name])
+                        if not self.hull.keeps(place, one):
+                            return False
         return all(self.hull.low[p] <= hull.low[p] and hull.high[p] <= self.hull.high[p] for p in hull.low)
 
     def _regrouped(self, input: str, rng: random.Random, seed: int) -> Candidate | None:

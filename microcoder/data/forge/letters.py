@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import string
-from typing import Any
 
 from .guarantees import Guarantees
 from .limits import StatedLimits
-from .shape import Scope, scopes
+from .shape import Scope, listed, scopes
 
 
 def read_letters(sentence: str, limits: StatedLimits, found: Guarantees, samples: list[Scope]) -> bool:
@@ -43,10 +42,6 @@ def read_letters(sentence: str, limits: StatedLimits, found: Guarantees, samples
             found.alphabet[place] = letters
             understood = True
     return understood
-
-
-def listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def alphabet(sentence: str) -> str:

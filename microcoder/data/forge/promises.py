@@ -13,11 +13,11 @@ from typing import Any
 
 from .edges import Edges, edge_fault
 from .guarantees import Guarantees, Sum, arrays, is_ordered, is_permutation, is_prime
-from .letters import listed, read_letters
+from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
 from .relations import expression, normal, value
-from .shape import Block, Node, OneOf, Scope, scopes
+from .shape import Block, Node, OneOf, Scope, listed, scopes
 
 _RISKY = re.compile(
     (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
@@ -44,6 +44,7 @@ r"|proved|proven)|note that|"
     r"number of test cases|multiple test cases|description|test cases? (?:follow"
 r"|consist|contain)|(?:first|second|third|next|only|each|following) (?:\S+ ){0,3}lines?\b"
 r"|in this (?:problem|version|subtask)|hack|input format|"
+    r"^(?:the )?input (?:consists|contains|is|starts)|"
     r"independent|see the|solution|fits? in|contest|difference between the (?:easy|hard)"),
     re.I,
 )  # fmt: skip

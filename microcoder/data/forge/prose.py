@@ -23,7 +23,7 @@ _QUANTITY = (
 _QUANTITY2 = _QUANTITY.replace("count", "count2")
 _ORDINAL = (
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
-    r"|next|last|only|single|following|final|one|another|\d+(?:-?(?:th|st"
+    r"|former|latter|next|last|only|single|following|final|one|another|\d+(?:-?(?:th|st"
     r"|nd|rd))|first and only|only one)"
 )
 _ROWS = re.compile(
@@ -31,11 +31,17 @@ _ROWS = re.compile(
 r"|in|among) )?(?:the )?(?:(?:next|following|subsequent|last|remaining"
 rf"|other) {_QUANTITY}(?: more)? lines|{_QUANTITY2} (?:next|following"
 r"|subsequent) lines|(?:next|following) lines)\b"
-    r"|(?:\bthen |\bnext |^|\bthere (?:are|follow) |\bby |\bfollow(?:s)? )(?:(?:come"
-r"|follow|are|follows) )?(?P<count3>\S{1,12}(?: ?[-+*/] ?\S{1,6})?) lines\b(?: follow"
+    r"|(?:\bthen |\bnext |^|\bthere (?:are|follow) |\bby |\bfollow(?:s)? )(?:(?:there )?(?:come"
+r"|follow|are|follows|will be) )?(?P<count3>\S{1,12}(?: ?[-+*/] ?\S{1,6})?) lines\b(?: follow"
 r"| describe|,| contain)?"),
     re.I,
 )  # fmt: skip
+_INPUT_IS = re.compile(
+    r"^(?:the )?input (?:consists? (?:only )?of|contains|is|starts with|begins with)"
+    r"(?: (?:only |exactly )?(?:one|a single|a) line\b)?(?! (?:multiple|several|many|some|the)\b)",
+    re.I,
+)
+_ROWS_OF_INPUT = re.compile(rf"^(?:the )?input (?:consists? of|contains) {_QUANTITY} lines,? (?:where )?each\b", re.I)
 _ROWS_FOLLOW = re.compile(rf"\b{_QUANTITY} lines (?:follow|describing|each)\b", re.I)
 _ONE = re.compile(
     (
@@ -43,7 +49,7 @@ _ONE = re.compile(
         r"|new )?line\b|(?:each|every) (?:of these |of them |such |query |of the )?lines?\b"
         r"|\S{1,8}-th (?:of (?:these|them|those)(?: lines)?|(?:such )?line"
         r"|one|query|operation|event|row|pair|string|test case|edge)\b|(?:each"
-        r"|every) (?:of them|of which|test ?case|query|containing|contain)\b"
+        r"|every) (?:\w+ is (?:described|given) by|of them|of which|test ?case|query|containing|contain)\b"
         r"|each of these\b)"
     ),
     re.I,
@@ -190,7 +196,7 @@ def _of_sentence(sentence: str, names: set[str], unnamed: Iterator[int]) -> Iter
     bare = _without_brackets(sentence)
     marks = [
         (found.start(), found.end(), found)
-        for pattern in (_ROWS, _ROWS_FOLLOW, _ONE)
+        for pattern in (_ROWS, _ROWS_FOLLOW, _ONE, _INPUT_IS, _ROWS_OF_INPUT)
         for found in pattern.finditer(bare)
     ]
     marks.sort(key=lambda mark: (mark[0], -mark[1]))
@@ -210,7 +216,7 @@ def _of_sentence(sentence: str, names: set[str], unnamed: Iterator[int]) -> Iter
             lines[0].fields[0].name if lines and len(lines[0].fields) == 1 and lines[0].fields[0].count is None else ""
         )
         cases = single if single and (_CASES.search(sentence) or single.lower() == "t") and rows is None else ""
-        if found.re is not _ONE and rows is None:
+        if found.re not in (_ONE, _INPUT_IS) and rows is None:
             continue
         if not lines and rows is None:
             continue
@@ -219,7 +225,7 @@ def _of_sentence(sentence: str, names: set[str], unnamed: Iterator[int]) -> Iter
 
 
 def _rows(found: re.Match[str]) -> Expression | None:
-    if found.re is _ONE:
+    if found.re in (_ONE, _INPUT_IS):
         return None
     groups = found.groupdict()
     text = next((value for key, value in groups.items() if key.startswith("count") and value), "")

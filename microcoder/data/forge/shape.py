@@ -263,6 +263,11 @@ def fields(nodes: tuple[Node, ...], path: tuple[str, ...] = ()) -> Iterator[tupl
                 yield from ((path, field) for field in line.fields if field.kind != "tag")
 
 
+def listed(value: Any) -> list[Any]:
+    """A list as it is, one value as a list."""
+    return value if isinstance(value, list) else [value]
+
+
 def scopes(scope: Scope, path: tuple[str, ...]) -> Iterator[Scope]:
     """Every scope at the end of a path of blocks."""
     if not path:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .guarantees import Guarantees, is_prime
 from .limits import Spot
-from .shape import Retry
+from .shape import Retry, Scope, listed, scopes
 
 STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
 FAR = 10**18
@@ -25,6 +25,9 @@ class Hull:
         self.high: dict[Spot, int] = {}
         self.words: dict[Spot, dict[str, int]] = {}
         self.used: set[str] = set()  # the fields that nothing else bounds
+        self.under: dict[Spot, list[str]] = {}  # the numbers before it that a number is never above
+        self.over: dict[Spot, list[str]] = {}  # those that it is never below
+        self.refers: dict[Spot, Spot] = {}  # words that always stand in a list before them
 
     def add(self, place: Spot, found: Any) -> None:
         for one in found if isinstance(found, list) else [found]:
@@ -35,6 +38,37 @@ class Hull:
             self.high[place] = max(self.high.get(place, number), number)
             if isinstance(one, str) and len(self.words.setdefault(place, {})) < 1000:
                 self.words[place][one] = self.words[place].get(one, 0) + 1
+
+    def learn(self, places: list[Spot], samples: list[Scope]) -> None:
+        """How numbers and words compare with those before them, in all samples. `environment` was called for these."""
+        for n, place in enumerate(places):
+            if place.field.kind not in ("int", "word"):
+                continue
+            found = [(one, listed(one[place.field.name])) for s in samples for one in scopes(s, place.path)
+                     if place.field.name in one]  # fmt: skip
+            for other in places[:n]:
+                if place.path[: len(other.path)] == other.path and other.field.kind == place.field.kind == "int":
+                    if other.field.count is None:
+                        pairs = [(v, one.env.get(other.name)) for one, values in found for v in values]
+                        if all(isinstance(limit, int) for _, limit in pairs):
+                            if all(v <= limit for v, limit in pairs):
+                                self.under.setdefault(place, []).append(other.name)
+                            if all(v >= limit for v, limit in pairs):
+                                self.over.setdefault(place, []).append(other.name)
+                elif other.field.kind == place.field.kind == "word":
+                    pools = [one.env.get(other.name) for one, _ in found]
+                    if all(isinstance(pool, list) for pool in pools) and found:
+                        if all(set(values) <= set(pool or ()) for (_, values), pool in zip(found, pools, strict=True)):
+                            self.refers.setdefault(place, other)
+
+    def keeps(self, place: Spot, one: Scope) -> bool:
+        """Whether the values of a place compare as they do in all samples."""
+        values = listed(one[place.field.name])
+        if place in self.refers:
+            return set(values) <= set(one.env.get(self.refers[place].name, ()))
+        return all(v <= one.env[name] for name in self.under.get(place, ()) for v in values) and all(
+            v >= one.env[name] for name in self.over.get(place, ()) for v in values
+        )
 
 
 class Styles:
@@ -114,6 +148,10 @@ class Styles:
         if len(set(values)) == len(values):
             return values
         if values and isinstance(values[0], str):
+            if place in self.known.choices:
+                if len(self.known.choices[place]) < len(values):
+                    raise Retry
+                return self.rng.sample(self.known.choices[place], len(values))
             seen: set[str] = set()
             for n, one in enumerate(values):
                 letters = list(one)
