@@ -145,7 +145,8 @@ class Draw(Styles):
 
     def depends(self, place: Spot, before: set[str], depth: int = 0) -> bool:
         """Whether the bounds of a number depend on the row that it stands in: on what is drawn before it."""
-        if before & {*self.hull.under.get(place, ()), *self.hull.over.get(place, ())}:
+        hull = self.hull
+        if any(before & set(found.get(place, ())) for found in (hull.under, hull.over, hull.unlike)):
             return True
         for relation in self.limits.about[place]:
             if relation.op == "!=" and relation.right in before:
@@ -298,6 +299,7 @@ class Draw(Styles):
                 high = max(self.hull.high.get(place, 1), low)
             high = min([high, *(env[name] for name in self.hull.under.get(place, ()) if name in env)])
             low = max([low, *(env[name] for name in self.hull.over.get(place, ()) if name in env)])
+            unequal = [*unequal, *(env[name] for name in self.hull.unlike.get(place, ()) if name in env)]
         if low > high:
             raise Retry
         return low, high, unequal
@@ -368,10 +370,11 @@ class Draw(Styles):
     def word(self, place: Spot, env: Env, scope: Scope) -> str:
         rng = self.rng
         if place.field.name in self.hull.used and place in self.hull.refers:
-            pool = env.get(self.hull.refers[place].name)
-            if not pool or not isinstance(pool, list):
+            pool = self.hull.pool(place, self.hull.refers[place], scope)
+            pool = [word for word in pool or () if all(env.get(n) != word for n in self.hull.unlike.get(place, ()))]
+            if not pool:
                 raise Retry
-            return str(rng.choice(pool))
+            return rng.choice(pool)
         if place in self.known.choices:
             return rng.choice(self.known.choices[place])
         if place.field.length is not None:

@@ -80,9 +80,9 @@ def drawn_edges(
             continue
         seen.add((min(a, b), max(a, b)))
         pairs.append((a, b))
-    names = list(range(vertices))
-    if rng.random() < 0.7:
-        rng.shuffle(names)
+    used = {v for pair in pairs for v in pair}
+    named = rng.sample(range(vertices), len(used)) if rng.random() < 0.7 else used
+    names = dict(zip(used, named, strict=True))
     if rng.random() < 0.7:
         rng.shuffle(pairs)
     found = []

@@ -163,7 +163,7 @@ def relating(sentence: str) -> list[str]:
                 rest += sentence[start : n + 1]
             start = n + 1
     rest += sentence[start:]
-    rest = re.sub(r"^[^≤<≥>≠]{0,60}\b(?:that|and|where|with) (?=-?\d[^≤<≥>≠]{0,12}[≤<])", "", rest)
+    rest = re.sub(r"^[^≤<≥>≠]{0,150}\b(?:that|and|where|with|satisfying) (?=-?\d[^≤<≥>≠]{0,12}[≤<])", "", rest)
     if (found := _UNLIKE.search(sentence)) and _base(found[1]) != _base(found[3]):
         return [*parts, f"1 ≤ |{found[1]} - ({found[3]})| + |{found[2]} - ({found[4]})|"]
     if re.search(r"[≤<≥>≠]|[\w}]\|? ?= ?[\w-]", rest):

@@ -49,7 +49,7 @@ _ONE = re.compile(
         r"|new )?line\b|(?:each|every) (?:of these |of them |such |query |of the )?lines?\b"
         r"|\S{1,8}-th (?:of (?:these|them|those)(?: lines)?|(?:such )?line"
         r"|one|query|operation|event|row|pair|string|test case|edge)\b|(?:each"
-        r"|every) (?:\w+ is (?:described|given) by|of them|of which|test ?case|query|containing|contain)\b"
+        r"|every) (?:\w+ is (?:described|given) by|of them|of which|test ?case|query|containing|contain|with|having)\b"
         r"|each of these\b)"
     ),
     re.I,

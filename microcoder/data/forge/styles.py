@@ -7,6 +7,7 @@ Styles   draws numbers within bounds and words of given letters, each field in a
 from __future__ import annotations
 
 import random
+from itertools import takewhile
 from typing import Any
 
 from .guarantees import Guarantees, is_prime
@@ -27,6 +28,7 @@ class Hull:
         self.used: set[str] = set()  # the fields that nothing else bounds
         self.under: dict[Spot, list[str]] = {}  # the numbers before it that a number is never above
         self.over: dict[Spot, list[str]] = {}  # those that it is never below
+        self.unlike: dict[Spot, list[str]] = {}  # the values of its row that a value is never equal to
         self.refers: dict[Spot, Spot] = {}  # words that always stand in a list before them
 
     def add(self, place: Spot, found: Any) -> None:
@@ -47,6 +49,10 @@ class Hull:
             found = [(one, listed(one[place.field.name])) for s in samples for one in scopes(s, place.path)
                      if place.field.name in one]  # fmt: skip
             for other in places[:n]:
+                if place.path and other.path == place.path and other.field.count is place.field.count is None:
+                    rows = [one for one, _ in found if other.field.name in one]
+                    if len(rows) > 2 and all(one[place.field.name] != one[other.field.name] for one in rows):
+                        self.unlike.setdefault(place, []).append(other.name)
                 if place.path[: len(other.path)] == other.path and other.field.kind == place.field.kind == "int":
                     if other.field.count is None:
                         pairs = [(v, one.env.get(other.name)) for one, values in found for v in values]
@@ -56,16 +62,29 @@ class Hull:
                             if all(v >= limit for v, limit in pairs):
                                 self.over.setdefault(place, []).append(other.name)
                 elif other.field.kind == place.field.kind == "word":
-                    pools = [one.env.get(other.name) for one, _ in found]
+                    pools = [self.pool(place, other, one) for one, _ in found]
                     if all(isinstance(pool, list) for pool in pools) and found:
                         if all(set(values) <= set(pool or ()) for (_, values), pool in zip(found, pools, strict=True)):
                             self.refers.setdefault(place, other)
 
+    def pool(self, place: Spot, other: Spot, one: Scope) -> list[str] | None:
+        """The list of words that another place stands for, as seen from the scope of a place; None if it is no list."""
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(place.path, other.path, strict=False)))
+        at: Scope | None = one
+        for _ in place.path[shared:]:
+            at = at.parent if at is not None else None
+        if at is None:
+            return None
+        found = at.get(other.field.name) if len(other.path) == shared else at.env.get(other.name)
+        return found if isinstance(found, list) else None
+
     def keeps(self, place: Spot, one: Scope) -> bool:
         """Whether the values of a place compare as they do in all samples."""
         values = listed(one[place.field.name])
+        if any(one.env.get(name) == values[0] for name in self.unlike.get(place, ())):
+            return False
         if place in self.refers:
-            return set(values) <= set(one.env.get(self.refers[place].name, ()))
+            return set(values) <= set(self.pool(place, self.refers[place], one) or ())
         return all(v <= one.env[name] for name in self.under.get(place, ()) for v in values) and all(
             v >= one.env[name] for name in self.over.get(place, ()) for v in values
         )
