@@ -7,7 +7,7 @@ length. The caller checks what comes out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from . import domains, trees
@@ -18,9 +18,9 @@ from .shapes import SEQUENCES, Shape
 Values = dict[str, Any]
 
 
-def changed(rng: Rng, values: Values, shapes: Mapping[str, Shape], drawer: Drawer) -> str:
-    """Change one thing in place; the name of the change, or "" where nothing could be changed."""
-    names = [name for name, shape in shapes.items() if shape.kind not in ("none", "mixed")]
+def changed(rng: Rng, values: Values, shapes: Mapping[str, Shape], drawer: Drawer, but: Collection[str] = ()) -> str:
+    """Change one thing in place, but none of these; the name of the change, or "" where nothing could be changed."""
+    names = [name for name, shape in shapes.items() if shape.kind not in ("none", "mixed") and name not in but]
     if not names:
         return ""
     name = rng.choice(names)

@@ -59,7 +59,7 @@ class Constraints:
 def read(statement: str) -> Constraints:
     """Read all constraints of a statement."""
     found = Constraints()
-    statement = _without_subscripts(_INVISIBLE.sub("", statement))
+    statement = _without_subscripts(_INVISIBLE.sub("", statement).replace("\xa0", " "))
     body, lines = _parts(statement)
     found.section = bool(lines)
     for line in lines:
@@ -113,7 +113,7 @@ _HARMLESS = re.compile(
     r"answer(?:s)? (?:is|are|to each|will|can|for|may|that|of)[^.]{0,60}(?:bit|less than|at most|unique)|"
     r"memory limit|time limit|please note|this problem|this question|solution|fits? on a|output doesn't|output array|"
     r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output|"
-    r"outputs? (?:is|are|will be) (?:at most|less)|\\boutput <=|is unknown",
+    r"\?$|https?:|outputs? (?:is|are|will be) (?:at most|less)|\boutput <=|is unknown",
     re.I,
 )
 
@@ -143,7 +143,7 @@ def _of_line(line: str, found: Constraints) -> None:
         found.relations += [one for one in new if not _all_different(one)]
         said += len(new)
     for sentence in _sentences(line):
-        told = list(facts(sentence))
+        told = list(facts(sentence)) if "http" not in sentence and not sentence.endswith("?") else []
         new = _in_words(sentence)
         found.facts += [replace(fact, told=not (said or new)) for fact in told]
         found.relations += new
@@ -218,12 +218,12 @@ def _of_prose(statement: str, found: Constraints) -> None:
 # --- relations in words
 
 _RANGE = re.compile(
-    r"\bin the (?:inclusive )?range (?:of )?(?:from )?\[?\s*([^\[\],]{1,30}?)\s*(?:,|to|-|\.\.)\s*"
+    r"\b(?:in the (?:inclusive )?range (?:of )?(?:from )?\[?|between)\s*([^\[\],]{1,30}?)\s*(?:,|to|and|-|\.\.)\s*"
     r"([^\[\],]{1,30}?)\s*(?:\]|$|\.)"
 )
 _BEFORE = re.compile(
     r"([A-Za-z]\w*(?:\[\w+\])*(?:\.length|\.val)?(?:(?:,| and|, and) [A-Za-z]\w*(?:\[\w+\])*)*) "
-    r"(?:is|are|will be|lies|lie)(?: an?)?(?: integers?| numbers?)?\s*$"
+    r"(?:is|are|will be|lies|lie|represents)(?: an?)?(?: even| odd| positive| valid)?(?: integers?| numbers?)?\s*$"
 )
 _NODES = re.compile(
     r"number of (?:the )?nodes|number of elements in the (?:linked )?list|nodes in the (?:tree|list)|"
@@ -249,7 +249,7 @@ def _in_words(sentence: str) -> list[Relation]:
     if re.search(r"number of (?:the )?nodes in (?:the|each) (?:tree|list|linked list) is (\w+)\.?$", sentence, re.I):
         return relations(f"nodes_count == {sentence.rstrip('.').split()[-1]}")
     if match := re.search(
-        r"(?:depth|height) of (?:the|each|a) \w*\s?tree (?:will not exceed|is at most|.{0,30}range \[\d+,) ?([\d^*]+)",
+        r"(?:depth|height) of (?:the|each|a) \w*\s?tree (?:<=|is at most|.{0,30}range \[\d+,) ?([\d^*]+)",
         sentence,
     ):
         return relations(f"nodes_depth <= {match.group(1)}")

@@ -7,7 +7,8 @@
 1. What the tests show is the least that is true: types at every depth, equal lengths. Constraints that the tests break
    were misread: they are dropped and told in `unread`.
 2. What no constraint bounds stays within the hull of the tests, and `bounded_by` says so.
-3. Where a guarantee cannot be read, inputs are only made by changing the existing tests, a little at a time.
+3. Where a guarantee cannot be read, the arguments that it names stay as they are in the existing tests (all of them if
+   it names none), and the others are only changed a little at a time. NoSpace if that leaves nothing to change.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import ast
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -49,7 +51,10 @@ def function_space(problem: Problem, references: Sequence[str] = ()) -> Function
         raise NoSpace("the tests call the function with different numbers of arguments, or with none")
     if len(names) != len(calls[0]):
         names = [(f"argument{n}", "") for n in range(len(calls[0]))]
-    return FunctionSpace(problem, names, calls)
+    space = FunctionSpace(problem, names, calls)
+    if space.frozen == set(space.names):
+        raise NoSpace(f"a guarantee about its inputs is not understood: {space.open[0]}")
+    return space
 
 
 class FunctionSpace:
@@ -84,6 +89,7 @@ class FunctionSpace:
         self.properties = self.bounds.properties
         self.bounded_by = "hull" if self.bounds.hulled else "constraints"
         self.open = self._not_understood(found)
+        self.frozen = {name for text in self.open for name in _named(text, self.names, columns)}
         if self.guarded:
             self.properties += visible(self.shapes, self.examples)
         self.unread = list(dict.fromkeys(self.unread))
@@ -167,7 +173,9 @@ class FunctionSpace:
         before = json.loads(input)
         for _ in range(2 * TRIES):
             values = dict(zip(self.names, json.loads(input), strict=True))
-            how = changed(rng, values, self.shapes, self.drawer)
+            how = changed(rng, values, self.shapes, self.drawer, self.frozen)
+            if any(values[name] != old for name, old in zip(self.names, before, strict=True) if name in self.frozen):
+                continue
             if how and self._listed(values) != before and not self._fault(values):
                 return Candidate(json.dumps(self._listed(values)), f"mutated: {how}")
         return None
@@ -220,9 +228,24 @@ class FunctionSpace:
         return ""
 
 
+def _named(sentence: str, names: Sequence[str], columns: dict[str, tuple[str, int]]) -> set[str]:
+    """The parameters that a sentence speaks of ("the i-th query" of queries); all, if it names none."""
+    words = {_stem(word) for word in re.findall(r"[A-Za-z]\w*", sentence)}
+    said = {name for name in names if _stem(name) in words}
+    said |= {parameter for part, (parameter, _) in columns.items() if _stem(part) in words}
+    return said or set(names)
+
+
+def _stem(word: str) -> str:
+    word = word.lower()
+    return word[:-3] + "y" if word.endswith("ies") else word.rstrip("s")
+
+
 def _small(most: float, values: dict[str, Any]) -> bool:
-    """Whether numbers are so small that no sum of them, or of products of two, is above a number."""
-    return sum(abs(one) for one in leaves(list(values.values())) if isinstance(one, (int, float))) ** 2 <= most
+    """Whether all is so small that no sum of numbers, of products of two, or of lengths is above a number."""
+    held = list(leaves(list(values.values())))
+    numbers = sum(abs(one) for one in held if isinstance(one, (int, float)))
+    return numbers**2 <= most and sum(len(one) for one in held if isinstance(one, str)) <= most
 
 
 def _safely(holds: Any, all_values: Sequence[dict[str, Any]]) -> bool:

@@ -14,6 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,8 @@ from .shapes import SEQUENCES, Shape
 def tied(fact: StatedFact, shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]]) -> list[Property]:
     """The properties that a fact gives the parameters."""
     spots = [spot for subject in fact.subjects if (spot := place(subject, shapes, columns))]
+    if not spots and fact.name == "alphabet" and re.match(r"(?:all|both|the) (?:the )?strings\b", fact.text, re.I):
+        spots = [Place(name) for name, shape in shapes.items() if "str" in {part.kind for part in shape.walk()}]
     if fact.name == "sorted" and (by := place(str(fact.value).partition(" by ")[2], shapes, columns)):
         spots = [by] if by.column is not None else spots
     if not spots and not fact.told and fact.name not in ("tree", "connected", "acyclic", "bst"):
@@ -40,6 +43,8 @@ def tied(fact: StatedFact, shapes: Mapping[str, Shape], columns: Mapping[str, tu
 def _choices(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         kinds = {part.kind for part in shapes[spot.parameter].walk()}
+        if "str" in kinds and "int" not in kinds and all(type(one) is int and 0 <= one < 10 for one in fact.value):
+            fact = replace(fact, value=[str(one) for one in fact.value])  # "s[i] is either 0 or 1" of a string
         quoted = all(isinstance(one, str) for one in fact.value)
         deep = depth_of(shapes[spot.parameter])
         if spot.length or not kinds & ({"str", "mixed"} if quoted else {"int", "float", "bool", "mixed"}):

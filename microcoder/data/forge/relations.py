@@ -71,6 +71,15 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (re.compile(r"(?<![<>=!])=(?![=<>])"), "=="),
     (re.compile(r"\b[Ss]um(?:\(| of )(?:all )?([A-Za-z]\w*)\[\w\]\.length\)?"), r"total(\1)"),
     (re.compile(r"\b[Ss]um(?:\(| of )(?:all )?([A-Za-z]\w*)\[\w\](?!\[)\)?"), r"sum(\1)"),
+    (
+        re.compile(
+            r"\b[Ss]um of (?:the )?lengths? of (?:all )?(?:the )?(?:(?:strings|words|elements|arrays) (?:in|of) )?"
+            r"([A-Za-z]\w*)"
+        ),
+        r"total(\1)",
+    ),
+    (re.compile(r"\b(max|min)\(([A-Za-z]\w*)\[[a-z]\]\)"), r"\1(\2)"),
+    (re.compile(r"(?<=\d) x (?=10\b)"), " * "),
     (re.compile(r"(?:is |are )(?:(?:smaller|less) than or equal(?: to)?|not greater than|at most)(?= \d)"), "<="),
     (re.compile(r"(?:does|do|will|must|should) not exceed"), "<="),
 ]
@@ -93,7 +102,7 @@ class Relation:
 
 def normal(text: str) -> str:
     """The text with one spelling for operators, powers, subscripts and lengths."""
-    text = text.translate(_CURLY)
+    text = text.translate(_CURLY).replace("\xa0", " ")
     quoted: list[str] = []
 
     def keep(match: re.Match[str]) -> str:

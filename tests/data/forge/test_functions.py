@@ -84,11 +84,13 @@ def test_faults_name_what_is_broken():
 def test_a_constraint_that_a_test_breaks_is_dropped_and_told():
     space = function_space(
         problem(
-            "nums: List[int]", "1 <= nums.length <= 3\n0 <= nums[i] <= 9\nAll the values of nums are unique.", ([4, 4],)
+            "nums: List[int], k: int",
+            "1 <= nums.length <= 3\n0 <= nums[i], k <= 9\nAll the values of nums are unique.",
+            ([4, 4], 1),
         )
     )
     assert space.unread == ["All the values of nums are unique."]
-    assert space.fault("[[4, 4]]") == ""
+    assert space.fault("[[4, 4], 1]") == ""
 
 
 @pytest.mark.parametrize(
@@ -137,12 +139,20 @@ def test_names_of_lengths_and_equal_lengths():
         assert len(a) == len(b) == len(g) and len({len(row) for row in g}) == 1 and max(a + b) < len(a)
 
 
-def test_a_guarantee_that_is_not_understood_leaves_only_changes_of_the_tests():
-    text = "1 <= nums.length <= 10^5\n0 <= nums[i] <= 10^9\nThe wombats agree with nums."
-    space = function_space(problem("nums: List[int]", text, ([5, 6, 7],)))
+def test_arguments_of_a_guarantee_that_is_not_understood_stay_as_they_are_in_the_tests():
+    text = "1 <= nums.length <= 10^5\n0 <= nums[i], k <= 10^9\nThe wombats agree with nums."
+    space = function_space(problem("nums: List[int], k: int", text, ([5, 6, 7], 2), ([1], 3)))
     assert space.unread == ["The wombats agree with nums."]
     found = [space.draw(random.Random(n), 0.2) for n in range(20)]
-    assert all(one is None or one.by.startswith("mutated") for one in found) and any(found)
+    assert all(one is None or one.by.startswith("mutated") for one in found)
+    given = [json.loads(one.input) for one in found if one is not None]
+    assert {tuple(nums) for nums, _ in given} == {(5, 6, 7), (1,)} and len({k for _, k in given}) > 4
+
+
+@pytest.mark.parametrize("sentence", ["The wombats agree with nums.", "It is guaranteed that the wombats agree."])
+def test_a_guarantee_about_everything_that_is_not_understood_leaves_no_space(sentence):
+    with pytest.raises(NoSpace, match="wombats"):
+        function_space(problem("nums: List[int]", f"1 <= nums.length <= 9\n0 <= nums[i] <= 9\n{sentence}", ([5, 6],)))
 
 
 def test_without_constraints_the_hull_of_the_tests_is_kept():
@@ -209,10 +219,10 @@ def test_size_grows_with_the_input():
 
 
 def test_what_the_tests_show_is_kept_where_a_guarantee_is_not_understood():
-    text = "1 <= date.length <= 10\nThe wombats can read date."
-    space = function_space(problem("date: str", text, ("2012-01-05",), ("1999-12-31",)))
-    found = [json.loads(one.input)[0] for n in range(40) if (one := space.draw(random.Random(n), 0.3))]
-    assert found and all([part.isdigit() for part in date.split("-")] == [True, True, True] for date in found)
+    free = "1 <= nums.length <= 9\n0 <= nums[i] <= 9\n1 <= zoo <= 9\nThe wombats can read the zoo."
+    space = function_space(problem("nums: List[int], zoo: int", free, ([1, 5, 7], 1), ([2, 3, 9, 9], 2)))
+    lists = [json.loads(one.input)[0] for n in range(40) if (one := space.draw(random.Random(n), 0.3))]
+    assert lists and all(nums == sorted(nums) for nums in lists)
 
 
 def test_half_of_a_length_bounds_a_number():
@@ -364,6 +374,18 @@ def test_lost_exponents_are_restored_before_limits_are_read():
             lambda xs, ys: len({*zip(xs, ys, strict=True)}) == len(xs),
         ),
         (
+            "s: str, t: str",
+            "1 <= s.length, t.length <= 9\ns[i] is either 0 or 1.\nBoth strings consist of digits.",
+            [("01", "29")],
+            lambda s, t: {*s} <= {*"01"} and t.isdigit(),
+        ),
+        (
+            "n: int, tasks: List[int]",
+            "1 <= tasks.length <= 9\ntasks[i] will be an integer between 1 and 9.\nmax(tasks[i]) <= n <= 3 x 10^3",
+            [(5, [5, 1])],
+            lambda n, tasks: 1 <= min(tasks) <= max(tasks) <= min(n, 9) and n <= 3000,
+        ),
+        (
             "cell: str",
             "cell.length == 2\n'a' <= cell[0] <= 'h'\n'1' <= cell[1] <= '8'",
             [("a1",), ("c3",)],
@@ -390,9 +412,8 @@ def test_guarantees_that_are_understood_are_kept(signature, constraints, tests, 
 
 
 def test_a_relation_that_the_tests_break_is_no_longer_believed_to_be_all():
-    space = function_space(
-        problem("nums: List[int]", "1 <= nums.length <= 9\n0 <= nums[i] <= 9\nnums[i] == nums[0] + i", ([4, 7],))
-    )
+    text = "1 <= nums.length <= 9\n0 <= nums[i], k <= 9\nnums[i] == nums[0] + i"
+    space = function_space(problem("nums: List[int], k: int", text, ([4, 7], 1)))
     assert space.guarded and space.open == ["nums[i] == nums[0] + i"]
 
 
