@@ -164,6 +164,7 @@ def _forged_by(
         problem.extra["forge"] = {"contradictions": contradicted}  # known even if nothing can be forged
     space, llm = _space(problem, references, runner, options)
     known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
+    effort = effort.for_slow(cpu_s)
     rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
     search = Search(problem, space, references, rivals, runner, effort, by)
     if problem.kind == "assert":
@@ -210,11 +211,14 @@ def _written(
     problem = record.problem
     first = len(problem.asserts if problem.kind == "assert" else problem.tests)
     stronger = with_tests(problem, [find.label for find in kept])
+    small = [find.label for find in kept if not find.limit]
+    quick = with_tests(problem, small)
     problem.tests, problem.asserts = stronger.tests, stronger.asserts
     limit = time_limit(problem, slowest, options.time_multiple, references)
     if limit is not None:
         problem.time_limit_s = limit
-    after = _strength(problem, rivals, judge, max(cpu_s, slowest), before)
+    quick_s = max([cpu_s, *(label.cpu_s for label in small)])
+    after = _strength(problem, rivals, judge, max(cpu_s, slowest), before, quick, quick_s)
     problem.extra["forge"] = {
         **about,
         "tests": [
@@ -238,16 +242,24 @@ def _written(
 
 
 def _strength(
-    problem: Problem, rivals: list[Rival], judge: Judging, slowest_s: float, before: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """How many mutants and adversaries the judge accepts; of those that lived before, if that is known."""
+    problem: Problem, rivals: list[Rival], judge: Judging, slowest_s: float, before: dict[str, Any] | None = None,
+    quick: Problem | None = None, quick_s: float = 0.0,
+) -> dict[str, Any]:  # fmt: skip
+    """How many mutants and adversaries the judge accepts; of those that lived before, if that is known.
+
+    Mutants only get the tests of `quick`, if there is one, and the time that belongs to them: a mutant that loops would
+    take long on each, and only an adversary is refused for its time.
+    """
     lived = None if before is None else set(before["living"])
     tried = [rival for rival in measured(rivals) if lived is None or rival.name in lived]
-    target = judged(problem, min(max(SHORTEST_S, TIMES * slowest_s), problem.time_limit_s or LIMIT_S))
-    verdicts = [future.result().verdict for future in [judge.submit(target, code=rival.code) for rival in tried]]
-    return _counted(
-        problem, rivals, [rival for rival, verdict in zip(tried, verdicts, strict=True) if verdict == ACCEPTED]
-    )
+    asked = []
+    for rival in tried:
+        target, seconds = (quick, quick_s) if quick is not None and rival.counted else (problem, slowest_s)
+        limit = min(max(SHORTEST_S, TIMES * seconds), problem.time_limit_s or LIMIT_S)
+        asked.append(judge.submit(judged(target, limit), code=rival.code))
+    verdicts = [future.result().verdict for future in asked]
+    living = [rival for rival, verdict in zip(tried, verdicts, strict=True) if verdict == ACCEPTED]
+    return _counted(problem, rivals, living)
 
 
 def measured(rivals: list[Rival]) -> list[Rival]:

@@ -15,7 +15,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -35,6 +35,7 @@ TIMES = 10  # as long as the reference takes; a rival that takes longer is taken
 COMPILED = 150  # answers of a wave that a checker in C++ is asked for: a few milliseconds each
 WITNESSES = 2  # adversaries that it takes to leave an input out
 TRIES = 12  # draws of a large input
+FEWEST = 9  # mutants, however slow the reference is
 LARGE = "the input is large"
 TOO_MUCH = (LARGE, SLOW, LONG, FAILS)  # why an input at the limits is left out, and a smaller one tried
 
@@ -68,6 +69,11 @@ class Effort:
     answer_kb: int = 32  # the longest answer that is kept
     large: int = 2  # tests at the limits, for time
     seed: int = 0
+
+    def for_slow(self, cpu_s: float) -> Effort:
+        """With fewer mutants where a reference takes so many CPU seconds for a test: a mutant may take far more."""
+        most = int(4 * self.seconds / max(cpu_s, 0.001))
+        return replace(self, mutants=min(self.mutants, max(FEWEST, most)))
 
 
 def rivals_of(problem: Problem, reference: str, adversaries: Iterable[tuple[str, str]], effort: Effort) -> list[Rival]:

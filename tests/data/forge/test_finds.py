@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
 
-from microcoder.data.forge import Effort, ForgeOptions, forge
+from microcoder.data.forge import Effort, ForgeOptions, _strength, forge
 from microcoder.data.forge.finds import Climb, Find, largest
 from microcoder.data.forge.label import Labelled
 from microcoder.data.forge.run import Reply
+from microcoder.data.forge.search import Rival
 from microcoder.data.forge.space import Candidate
 from microcoder.data.record import Record
 from microcoder.judge import Judge
-from microcoder.schema import Problem, Test
+from microcoder.schema import Problem, Test, Verdict
 
 STATEMENT = """Given an array of integers nums, return true if any value appears at least twice.
 
@@ -94,3 +96,25 @@ def test_of_inputs_at_the_limits_the_one_that_holds_most_comes_first():
     finds = [Find(Candidate(t, "limit"), Labelled(t, "", Reply("ok"), 0.1), limit=True) for t in texts]
     assert [finds.index(find) for find in largest(finds, 2, 10_000)] == [1, 0]
     assert [finds.index(find) for find in largest(finds, 3, 900)] == [1, 2]
+
+
+def test_a_slow_reference_gets_fewer_mutants():
+    assert Effort().for_slow(0.01) == Effort()
+    assert Effort().for_slow(0.5).mutants == 32 and Effort().for_slow(5.0).mutants == 9
+
+
+def test_a_mutant_that_loops_does_not_take_the_time_of_the_tests_at_the_limits(problem):
+    asked = []
+
+    class Fake:
+        def submit(self, target, code):
+            asked.append((code, len(target.tests), target.time_limit_s))
+            future = Future()
+            future.set_result(Verdict("accepted"))
+            return future
+
+    rivals = [Rival("mutant 0", "m", "a change", counted=True), Rival("adversary 1", "a")]
+    before = {"living": [rival.name for rival in rivals]}
+    found = _strength(problem, rivals, Fake(), 0.5, before, replace(problem, tests=problem.tests[:1]), 0.01)
+    assert asked == [("m", 1, 0.1), ("a", 2, 5.0)]
+    assert (found["alive"], found["adversaries_alive"], found["tests"]) == (1, 1, 2)
