@@ -15,7 +15,7 @@ from .limits import Spot
 from .shape import Retry, Scope, listed, scopes
 
 STYLES = ("wide", "small", "ends", "equal", "few", "log", "top")
-FAR = 10**18
+FAR = 10**299  # no number is drawn that is farther from 0
 
 
 class Hull:
@@ -106,7 +106,7 @@ class Styles:
 
     def value(self, place: Spot, style: str, low: float, high: float, unequal: list[Any] | None = None) -> int:
         """A number from low to high."""
-        rng, least, most = self.rng, int(max(low, -FAR * 10)), int(min(high, FAR * 10))
+        rng, least, most = self.rng, int(max(low, -FAR)), int(min(high, FAR))
         for _ in range(20):
             if style == "wide" or least == most:
                 found = rng.randint(least, most)
@@ -134,7 +134,7 @@ class Styles:
 
     def values(self, place: Spot, style: str, low: float, high: float, unequal: list[Any], number: int) -> list[int]:
         """So many numbers from low to high."""
-        least, most = int(max(low, -FAR * 10)), int(min(high, FAR * 10))
+        least, most = int(max(low, -FAR)), int(min(high, FAR))
         if number < 50 or unequal or place.name in self.known.primes or most - least > 1 << 50 or least == most:
             return [self.value(place, style, low, high, unequal) for _ in range(number)]
         rng = self.rng

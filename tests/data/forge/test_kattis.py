@@ -95,3 +95,8 @@ def test_words_without_an_alphabet_are_not_made_up_and_refer_to_what_they_refer_
 def test_lines_that_break_elsewhere_than_the_statement_says_leave_no_space():
     with pytest.raises(NoSpace, match="does not fit"):
         space("The first line contains four integers a, b, c and d.", ["1 2\n3 4\n"])
+
+
+def test_numbers_far_beyond_64_bits_are_drawn():
+    found = space("Input consists of a single integer $x$ ($1 \\le x \\le 10^{100}$).", ["10\n"])
+    assert max(int(found.draw(random.Random(seed), 0.5).input) for seed in range(20)) > 10**90
