@@ -272,8 +272,7 @@ class StatedLimits:
 
     def _terms(self, place: Spot, quantity: str) -> tuple[list[Term], list[Term], list[Relation]]:
         """The relations of a quantity, and of its absolute value, whose terms are still to be worked out."""
-        key = place, quantity
-        if key not in self._known:
+        if (key := (place, quantity)) not in self._known:
             about = [r for r in self.about[place] if r.left == quantity]
             sizes = [r for r in self.about[place] if r.left == f"abs({quantity})"]
             far = [r for r in about if "// max(1," in r.right or r.right in self.names]
@@ -284,9 +283,8 @@ class StatedLimits:
         """(lowest, highest, forbidden) for a value, or for `quantity`, such as len(s)."""
         terms, sizes, about = self._terms(place, quantity or place.name)
         low, high, unequal = _narrowed(terms, env)
-        if sizes:
-            most = _narrowed(sizes, env)[1]
-            low, high = max(low, -most), min(high, most)
+        most = _narrowed(sizes, env)[1] if sizes else ENDLESS
+        low, high = max(low, -most), min(high, most)
         if depth < 3:
             for relation in about:
                 other = relation.right
@@ -316,10 +314,8 @@ def _narrowed(terms: list[Term], env: Env) -> tuple[float, float, list[Any]]:
     """Bounds of whole numbers. A term that has no value yet says nothing."""
     low, high, unequal = -ENDLESS, ENDLESS, []
     for op, constant, name, code in terms:
-        other = constant
-        if name:
-            other = env.get(name)
-        elif code is not None:
+        other = env.get(name) if name else constant
+        if code is not None:
             try:
                 other = eval(code, GLOBALS, env)
             except Exception:
