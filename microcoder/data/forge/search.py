@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -35,6 +36,7 @@ TIMES = 10  # as long as the reference takes; a rival that takes longer is taken
 COMPILED = 150  # answers of a wave that a checker in C++ is asked for: a few milliseconds each
 WITNESSES = 2  # adversaries that it takes to leave an input out
 TRIES = 12  # draws of a large input
+SHORT = 200  # characters of an input of size 0.7 that has no long lists
 FEWEST = 9  # mutants, however slow the reference is
 LARGE = "the input is large"
 TOO_MUCH = (LARGE, SLOW, LONG, FAILS)  # why an input at the limits is left out, and a smaller one tried
@@ -159,11 +161,17 @@ class Search:
             elif turn < 5:
                 made = self.space.draw(self.rng, 0.0 if first else self.rng.uniform(0, 0.1))
             else:
-                made = self.space.draw(self.rng, self.rng.uniform(0.05, 0.3 if turn < 7 else 0.5))
+                made = self.space.draw(self.rng, self.rng.uniform(0.05, 0.3 if turn < 7 else self.reach))
             if made is not None and made.input not in self.seen and len(made.input) <= SMALL:
                 self.seen.add(made.input)
                 out.append(made)
         return out
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest size of an input that rivals run on: 1 where inputs are short, such as a few numbers."""
+        tried = self.space.draw(random.Random(0), 0.7)
+        return 1.0 if tried is not None and len(tried.input) <= SHORT else 0.5
 
     def at_the_limits(self) -> None:
         """A few inputs as large as the constraints, `test_kb` and the references allow; no rival runs on them.

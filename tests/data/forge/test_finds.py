@@ -61,6 +61,21 @@ def test_quadratic_programs_fail_where_a_hundred_thousand_numbers_are_allowed(ju
         assert judge.check(stronger, code=right).accepted
 
 
+def test_a_few_numbers_are_drawn_up_to_their_limits(judge):
+    body = BODY.replace("twice(self, nums: List[int]) -> bool", "bulky(self, length: int, width: int) -> bool")
+    numbers = Problem(
+        "bulky", kind="function", entry_point="Solution.bulky", starter_code=body.format("pass"),
+        statement="A box is bulky if its area is at least 10^9.\n\nConstraints:\n\n1 <= length, width <= 10^5\n",
+        tests=[Test("[10, 20]", "false")],
+        solutions=[{"code": body.format("return length * width >= 10 ** 9")}],
+    )  # fmt: skip
+    options = ForgeOptions(Effort(tests=8, candidates=96, mutants=12, large=0))
+    (record,) = forge([Record(replace(numbers, tests=list(numbers.tests)))], judge, options=options)
+    assert {test.output for test in record.problem.tests} == {"true", "false"}
+    wrong = body.format("return length >= 10 ** 5 or width >= 10 ** 5")
+    assert judge.check(numbers, code=wrong).accepted and not judge.check(record.problem, code=wrong).accepted
+
+
 def climbed(seconds, longest=200_000, tries=12):
     """The sizes that a climb tries, where an input of size s has 10^5s characters and takes a reference seconds(s)."""
     climb, tried = Climb(longest, 1.0), []
