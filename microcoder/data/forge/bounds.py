@@ -31,8 +31,10 @@ class Bounds:
         properties: list[Property],
         relations: Sequence[Relation],
         examples: Sequence[dict[str, Any]],
+        told: bool = True,
     ):
         self.shapes, self.quantities, self.examples = shapes, quantities, examples
+        self.told = told  # whether there is a section of constraints
         self.properties = list(properties)
         self.hulled: list[str] = []
         self.nodes = self._node_limits(relations)
@@ -188,6 +190,8 @@ class Bounds:
             if not is_length and (spot in self.choices or (spot[0], None) in self.choices):
                 continue
             low, high = _hull(shape, is_length, "[" in quantity or len(self.examples) > 1)
+            if not self.told and low == 1 and (low < high if is_length and "[" not in quantity else not is_length):
+                low = 0  # 0, "" and [] are almost always meant
             if low > high:
                 continue
             self.hulled.append(quantity)

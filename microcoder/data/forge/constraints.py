@@ -211,7 +211,8 @@ def _of_prose(statement: str, found: Constraints) -> None:
         if _COMPARED.search(inner):
             found.relations += relations(inner)
     for sentence in _sentences(text):
-        found.facts += facts(sentence)
+        guarantee = bool(_GUARANTEE.search(sentence))  # else it may be the task itself: "check if a list is sorted"
+        found.facts += [replace(fact, told=guarantee) for fact in facts(sentence)]
         found.relations += _in_words(sentence)
 
 

@@ -34,7 +34,7 @@ from .quantities import bring
 from .relations import Checker, Relation, normal, with_powers
 from .shapes import NotPlain, Shape, literal, observed, plain_of, written
 from .space import Candidate, NoSpace
-from .visible import alike, lengths_shown, structured, visible
+from .visible import alike, lengths_shown, order_named, structured, visible
 
 TRIES = 12
 LARGEST = 4_000_000  # characters of an input
@@ -84,7 +84,10 @@ class FunctionSpace:
             for relation in lengths_shown(self.shapes, self.examples):
                 self.quantities.add(relation, set(self.shapes))
             self.properties += alike(self.shapes, self.examples)
-        self.bounds = Bounds(self.shapes, self.quantities, self.properties, found.relations, self.examples)
+            self.properties += order_named(statement, self.shapes, self.examples)
+        self.bounds = Bounds(
+            self.shapes, self.quantities, self.properties, found.relations, self.examples, found.section
+        )
         self.drawer = Drawer(self.bounds)
         self.properties = self.bounds.properties
         self.bounded_by = "hull" if self.bounds.hulled else "constraints"

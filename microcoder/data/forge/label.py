@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from ...judge.base import Judging
@@ -116,13 +117,30 @@ def written(problem: Problem, reply: Reply) -> str | None:
     if _fragile(value):
         return None
     if problem.kind == "assert":
-        return repr(value)
+        known = _answer_types(tuple(problem.asserts))
+        return repr(value) if not known or type(value).__name__ in known else None
     if value is None:  # a null among the outputs would tell the judge that null is an answer, not a changed argument
         return "null" if any(test.output.strip() in ("null", "None") for test in problem.tests) else None
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
         return None
+
+
+@lru_cache(maxsize=64)
+def _answer_types(asserts: tuple[str, ...]) -> frozenset[str]:
+    """The types of the values that asserts compare with (int and float are one); none if one of them is not told."""
+    found: set[str] = set()
+    for source in asserts:
+        try:
+            tests = [node.test for node in ast.parse(source).body if isinstance(node, ast.Assert)]
+            for test in tests:
+                if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+                    return frozenset()
+                found.add(type(ast.literal_eval(test.comparators[0])).__name__)
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            return frozenset()
+    return frozenset(found | ({"int", "float"} if found & {"int", "float"} else set()))
 
 
 def _fragile(value: Any) -> bool:

@@ -7,6 +7,7 @@ where the tests could have shown the contrary: lists of one element are always s
 from __future__ import annotations
 
 import operator
+import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +60,29 @@ def alike(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Prope
                 Property("types", f"the types in {name} are those of a test", partial(_typed_so, name, mixtures))
             )
     return out
+
+
+def order_named(statement: str, shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Property]:
+    """What a statement without constraints says of its inputs by the way: "a sorted array". And that 0 is neither
+    positive nor negative: it is left out where the tests have numbers of both signs and no 0."""
+    out: list[Property] = []
+    if re.search(r"\bsorted (?:\w+ )?(?:array|list|tuple|sequence)", statement, re.I):
+        for name, shape in shapes.items():
+            if shape.kind in SEQUENCES and shape.longest > 1:
+                text, holds = f"{name} is sorted, as in the tests", partial(_sorted, name, "ascending")
+                out.append(Property("sorted", text, holds, partial(_sort, name), value="ascending"))
+    numbers = [one for example in examples for one in leaves(list(example.values())) if type(one) in (int, float)]
+    if numbers and min(numbers) < 0 < max(numbers) and 0 not in numbers:
+        out.append(Property("signs", "no number is 0, as in the tests", _without_zero))
+    return [one for one in out if all(map(one.holds, examples))]
+
+
+def _sort(name: str, rng: random.Random, values: Values) -> None:
+    values[name] = sorted(values[name])
+
+
+def _without_zero(values: Values) -> bool:
+    return not any(type(one) in (int, float) and one == 0 for one in leaves(list(values.values())))
 
 
 def _types(value: Any) -> frozenset[str]:

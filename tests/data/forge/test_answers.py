@@ -14,7 +14,8 @@ from microcoder.data.forge.answers import (
     stated_tolerance,
     usable,
 )  # fmt: skip
-from microcoder.data.forge.label import assertion
+from microcoder.data.forge.label import assertion, written
+from microcoder.data.forge.run import Reply
 from microcoder.data.record import Record
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
@@ -195,3 +196,11 @@ def test_an_assert_is_written_as_the_problem_writes_its_own():
     assert written("assert f(1).value == 2") is None
     assert written("assert f(1) == 2", "assert sorted(f(1)) == [2]") is None
     assert written("x = 1") is None
+
+
+@pytest.mark.parametrize(("answer", "output"), [("true", "True"), ("null", None), ("3", None)])
+def test_an_answer_of_another_type_than_in_all_asserts_is_not_used(answer, output):
+    problem = Problem("p", "assert", entry_point="f", asserts=["assert f(1) == True", "assert f(2) == False"])
+    assert written(problem, Reply("ok", f'{{"r": {answer}}}')) == output
+    free = Problem("p", "assert", entry_point="f", asserts=["assert abs(f(1) - 3) < 1"])
+    assert written(free, Reply("ok", '{"r": 3}')) == "3"

@@ -164,7 +164,7 @@ def test_without_constraints_the_hull_of_the_tests_is_kept():
     )
     assert space.bounded_by == "hull"
     for xs, (number, letter) in drawn(space):
-        assert 1 <= len(xs) <= 3 and all(1 <= x <= 7 for x in xs) and 1 <= number <= 4 and set(letter) <= {"a", "b"}
+        assert len(xs) <= 3 and all(0 <= x <= 7 for x in xs) and 0 <= number <= 4 and set(letter) <= {"a", "b"}
     assert space.call('[[1], [3, "a"]]') == "f([1], (3, 'a'))"
 
 
@@ -435,3 +435,36 @@ def test_texts_are_often_made_of_the_words_of_a_list():
     found = drawn(space, 100)
     made = [s for s, words in found if len(s) > 4 and re.fullmatch("(?:" + "|".join(map(re.escape, words)) + ")*", s)]
     assert len(made) > 5
+
+
+def asserted(statement, *calls):
+    asserts = [f"assert f({call}) == 1" for call in calls]
+    return function_space(
+        Problem(id="p", kind="assert", statement=statement, entry_point="f", starter_code="def f(x):", asserts=asserts)
+    )
+
+
+def test_zero_and_nothing_are_tried_where_no_constraints_are_told():
+    assert [0] in drawn(asserted("Do it.", "8", "18", "7"), 200)
+    assert [[]] in drawn(asserted("Do it.", "[8, 1]", "[18]", "[3, 2, 1]"), 200)
+    assert [0] not in drawn(asserted("Do it.", "80", "18", "70"), 200)
+    assert [""] not in drawn(asserted("Do it.", "'a'", "'b'", "'x'"), 200)
+
+
+def test_zero_has_no_sign_so_it_is_left_out_where_signs_matter():
+    found = drawn(asserted("Do it.", "8", "-18", "-7"), 100)
+    assert [0] not in found and min(found) < [0] < max(found)
+    assert [0] in drawn(asserted("Do it.", "8", "-18", "0"), 100)
+
+
+def test_a_sorted_array_stays_sorted_where_only_the_prose_tells_it():
+    calls = ("[1, 2, 2, 5]", "[3, 9, 11]", "[4, 7]")
+    assert all(x == sorted(x) for (x,) in drawn(asserted("Find it in the given sorted array.", *calls)))
+    assert any(x != sorted(x) for (x,) in drawn(asserted("Find it in the given array.", *calls)))
+
+
+def test_the_task_of_a_statement_without_constraints_is_no_guarantee():
+    space = asserted("Write a function to check whether the given list is sorted or not.", "[1, 2, 4]", "[3, 1, 2]")
+    assert not space.guarded and any(x != sorted(x) for (x,) in drawn(space))
+    with pytest.raises(NoSpace, match="sorted"):
+        asserted("It is guaranteed that the list is sorted by wombats.", "[1, 2, 4]", "[3, 1, 2]")
