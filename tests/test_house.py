@@ -86,7 +86,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 
-MOST_MODULES = 230  # data/forge/ aside, as in all rules of the rooms
+MOST_MODULES = 290
 MOST_LINES = 450
 LONGER = {"schema": 480}  # every record of every file format stands in one place
 TWINS = {  # file names that stand in two rooms, for both are the same thing in their room; cli/ has one a command
@@ -147,7 +147,7 @@ def test_imports_point_downward_only():
 def untidy(root: Path) -> list[str]:
     """Every way in which the package has become hard to find one's way in."""
     found = []
-    files = [path for path in sorted(root.rglob("*.py")) if "forge" not in path.with_suffix("").parts]
+    files = sorted(root.rglob("*.py"))
     if len(files) > MOST_MODULES:
         found.append(f"{len(files)} modules, more than {MOST_MODULES}: fuse those that are only opened on the way")
     classes, names = defaultdict(list), defaultdict(list)

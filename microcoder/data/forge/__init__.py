@@ -30,15 +30,15 @@ from ..record import DataError, Dropped, Idle, Record, in_order
 from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
 from .answers import ONE, Rule, by_disagreement, rule
+from .arguments.functions import function_space
 from .examples import contradictions
 from .finds import Find, reduced
-from .functions import function_space
 from .label import assertion, confirmed, time_limit, trusted, with_tests
-from .layouts import stdin_space
 from .llm import Author, NotWritten
 from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Rival, Search, rivals_of
 from .space import NoSpace, Space
+from .stdin.layouts import stdin_space
 
 __all__ = ["Effort", "ForgeOptions", "NoSpace", "forge", "forged"]
 

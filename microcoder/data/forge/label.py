@@ -26,7 +26,7 @@ from ...judge.languages import imported
 from ...schema import Problem, Test, Verdict
 from ..verify.programs import judged
 from ..verify.references import CHANCE, LIMIT_S
-from .run import UNWRITTEN, Reply, asks_checker, checks_of, differs, value_of
+from .run import UNWRITTEN, Behaviour, asks_checker, checks_of, differs, value_of
 
 SLOW, LONG, FAILS = "the reference is slow", "the answer is long", "the reference fails"
 IN_C = ("numpy", "scipy", "pandas")
@@ -41,7 +41,7 @@ class Labelled:
 
     input: str
     output: str  # as in Test.output; for an assert problem a Python expression
-    reply: Reply  # of the first reference
+    reply: Behaviour  # of the first reference
     cpu_s: float  # of the slowest reference
 
 
@@ -52,7 +52,7 @@ class Dissent:
     outvoted: Counter[int] = field(default_factory=Counter)  # by number: how often one stands alone against two or more
     disputes: list[list[Any]] = field(default_factory=list)  # the answers of all, as values, to some of the inputs
 
-    def add(self, problem: Problem, answers: Sequence[Reply], other: Sequence[bool]) -> None:
+    def add(self, problem: Problem, answers: Sequence[Behaviour], other: Sequence[bool]) -> None:
         if len(answers) > 2 and sum(other) == 1:
             self.outvoted[other.index(True)] += 1
         elif len(answers) > 2 and sum(other) == len(answers) - 1 and len({reply.answer for reply in answers[1:]}) == 1:
@@ -61,11 +61,11 @@ class Dissent:
             self.disputes.append([value_of(problem, reply) for reply in answers])
 
 
-Accepts = Callable[[str, Sequence[Reply], Reply], Sequence[bool | None]]  # (input, answers, the expected one)
+Accepts = Callable[[str, Sequence[Behaviour], Behaviour], Sequence[bool | None]]  # (input, answers, the expected one)
 
 
 def labelled(
-    problem: Problem, replies: Sequence[Sequence[Reply]], inputs: Sequence[str], left_out: Counter[str],
+    problem: Problem, replies: Sequence[Sequence[Behaviour]], inputs: Sequence[str], left_out: Counter[str],
     dissent: Dissent, accepts: Accepts,
 ) -> list[Labelled | None]:  # fmt: skip
     """The label of each input, from the replies of all references; None where it is left out for a reason."""
@@ -82,7 +82,7 @@ def labelled(
 
 
 def _agreed(
-    problem: Problem, given: str, answers: Sequence[Reply], dissent: Dissent, accepts: Accepts
+    problem: Problem, given: str, answers: Sequence[Behaviour], dissent: Dissent, accepts: Accepts
 ) -> tuple[str, str]:
     """(the reason to leave an input out, the output that the references agree on)."""
     reasons = {"late": SLOW, "long": LONG, "unknown": "the reference did not run"}
@@ -107,7 +107,7 @@ def _agreed(
     return "", output
 
 
-def written(problem: Problem, reply: Reply) -> str | None:
+def written(problem: Problem, reply: Behaviour) -> str | None:
     """An answer as the output of a test; None if it cannot be written so that it reads back as the same value."""
     value = value_of(problem, reply)
     if value is UNWRITTEN:

@@ -31,7 +31,7 @@ UNWRITTEN = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Behaviour:
     """What a program did on an input.
 
     status   "ok"; "same": the answer is that of the first program; "late", "memory", "error", "crash", "compile";
@@ -43,7 +43,7 @@ class Reply:
     cpu_s: float = 0.0
 
 
-UNKNOWN = Reply("unknown")
+UNKNOWN = Behaviour("unknown")
 
 
 class ProgramRunner:
@@ -66,7 +66,7 @@ class ProgramRunner:
         every: bool = False,
         most: int = 1 << 16,
         program_s: float = 1e9,
-    ) -> list[list[Reply]]:
+    ) -> list[list[Behaviour]]:
         """Run each program on each input; `base`: answers like those of the first program come back as "same".
 
         limit_s   CPU seconds for a run
@@ -115,7 +115,7 @@ class ProgramRunner:
 
     def _batch(
         self, kind: str, programs: Sequence[str], inputs: list[str], options: dict[str, Any]
-    ) -> list[list[Reply]]:
+    ) -> list[list[Behaviour]]:
         found = [[UNKNOWN] * len(inputs) for _ in programs]
         todo: list[list[Any]] = [[n, text, 0] for n, text in enumerate(programs)]
         fails = 0
@@ -133,7 +133,7 @@ class ProgramRunner:
                 continue
             number, n = place
             if found[number][n].status == "unknown":
-                found[number][n] = Reply("crash")
+                found[number][n] = Behaviour("crash")
             todo = [entry for entry in todo if entry[0] >= number]
             todo[0][2] = n + 1
             if found[number][n].status == "crash" and not options["all"]:
@@ -141,7 +141,7 @@ class ProgramRunner:
         return found
 
     def _once(
-        self, kind: str, todo: list[list[Any]], inputs: list[str], options: dict[str, Any], found: list[list[Reply]]
+        self, kind: str, todo: list[list[Any]], inputs: list[str], options: dict[str, Any], found: list[list[Behaviour]]
     ) -> tuple[bool, tuple[int, int] | None]:
         """Run one process; whether it came to its end, else the program and the input at which it did not."""
         options = {**options, "slack": ADDRESS_SPACE_SLACK}
@@ -170,10 +170,10 @@ class ProgramRunner:
                 ended = True
             elif line.startswith(b"[") and line.endswith(b"]"):
                 number, n, status, seconds, answer = json.loads(line)
-                found[number][n] = Reply(status, answer, seconds)
+                found[number][n] = Behaviour(status, answer, seconds)
                 last = (number, n)
                 if status == "compile":
-                    found[number] = [Reply("compile", answer)] * len(inputs)
+                    found[number] = [Behaviour("compile", answer)] * len(inputs)
         words = outcome.report.split()
         if len(words) >= 2 and words[0].isdigit() and words[1].isdigit():
             last = (int(words[0]), int(words[1]))
@@ -186,12 +186,12 @@ class ProgramRunner:
         self.examiner.close()
 
 
-def _compare(found: list[list[Reply]], base: list[Reply], numbers: list[int]) -> None:
+def _compare(found: list[list[Behaviour]], base: list[Behaviour], numbers: list[int]) -> None:
     """In a process that came later the first program did not run: tell here which answers are like its own."""
     for number in numbers:
         for n, reply in enumerate(found[number]):
             if reply.status == "ok" and base[n].status == "ok" and reply.answer == base[n].answer:
-                found[number][n] = Reply("same", "", reply.cpu_s)
+                found[number][n] = Behaviour("same", "", reply.cpu_s)
 
 
 # --- answers
@@ -224,7 +224,7 @@ def checks_of(problem: Problem, pairs: Sequence[tuple[str, str]]) -> list[Check]
     )
 
 
-def differs(check: Check, reply: Reply) -> bool:
+def differs(check: Check, reply: Behaviour) -> bool:
     """Whether an answer is another than the expected one, by the judge's comparison."""
     try:
         return not check.judge(reply.answer.encode("utf-8", "surrogatepass"), _NoHelpers()).strategy
@@ -232,7 +232,7 @@ def differs(check: Check, reply: Reply) -> bool:
         return True
 
 
-def value_of(problem: Problem, reply: Reply) -> Any:
+def value_of(problem: Problem, reply: Behaviour) -> Any:
     """The answer as a value (text for stdin); UNWRITTEN where it has no plain value."""
     if problem.kind == "stdin":
         return reply.answer

@@ -28,7 +28,7 @@ from .answers import ONE, Rule, harmless, reconciled, usable
 from .finds import SMALL, Climb, Find
 from .label import FAILS, LONG, SLOW, Dissent, in_c, labelled
 from .mistakes import mistakes
-from .run import ProgramRunner, Reply, asks_checker, checks_of, differs, value_of
+from .run import Behaviour, ProgramRunner, asks_checker, checks_of, differs, value_of
 from .space import Calls, Candidate, Space
 
 SHORTEST_S, LONGEST_S = 0.04, 0.4  # CPU seconds that a rival has, at least and at most
@@ -277,7 +277,7 @@ class Search:
             out.append(find)
         return out
 
-    def killed(self, finds: list[Find], replies: list[list[Reply]]) -> list[set[int]]:
+    def killed(self, finds: list[Find], replies: list[list[Behaviour]]) -> list[set[int]]:
         """For each rival, the inputs that kill it."""
         checks = checks_of(self.problem, [(find.label.input, find.label.output) for find in finds])
         out: list[set[int]] = []
@@ -293,7 +293,7 @@ class Search:
         return out
 
     def refused(
-        self, finds: list[Find], replies: list[list[Reply]], doubtful: list[tuple[int, int]]
+        self, finds: list[Find], replies: list[list[Behaviour]], doubtful: list[tuple[int, int]]
     ) -> list[tuple[int, int]]:
         """Of these (rival, input) those whose answer the checker refuses. It is asked once for an answer to an input.
 
@@ -321,18 +321,18 @@ class Search:
             for p in rivals
         ]
 
-    def accepted(self, given: str, answers: Sequence[Reply], expected: Reply) -> list[bool | None]:
+    def accepted(self, given: str, answers: Sequence[Behaviour], expected: Behaviour) -> list[bool | None]:
         """What the checker says of answers to an input."""
         return self.runner.checked(self.problem, [self.case(given, answer, expected) for answer in answers])
 
-    def case(self, given: str, answer: Reply, expected: Reply) -> tuple[Any, Any, Any]:
+    def case(self, given: str, answer: Behaviour, expected: Behaviour) -> tuple[Any, Any, Any]:
         """What a checker is given, as values."""
         stdin = self.problem.kind == "stdin"
         return given if stdin else json.loads(given), value_of(self.problem, answer), value_of(self.problem, expected)
 
     # --- adversaries that may be right
 
-    def softly(self, finds: list[Find], row: list[Reply], kills: set[int]) -> set[int]:
+    def softly(self, finds: list[Find], row: list[Behaviour], kills: set[int]) -> set[int]:
         """The inputs on which an answer differs from the references' in what the statement leaves open, if any."""
         return {
             m

@@ -15,7 +15,7 @@ from microcoder.data.forge.answers import (
     usable,
 )  # fmt: skip
 from microcoder.data.forge.label import assertion, written
-from microcoder.data.forge.run import Reply
+from microcoder.data.forge.run import Behaviour
 from microcoder.data.record import Record
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
@@ -201,6 +201,6 @@ def test_an_assert_is_written_as_the_problem_writes_its_own():
 @pytest.mark.parametrize(("answer", "output"), [("true", "True"), ("null", None), ("3", None)])
 def test_an_answer_of_another_type_than_in_all_asserts_is_not_used(answer, output):
     problem = Problem("p", "assert", entry_point="f", asserts=["assert f(1) == True", "assert f(2) == False"])
-    assert written(problem, Reply("ok", f'{{"r": {answer}}}')) == output
+    assert written(problem, Behaviour("ok", f'{{"r": {answer}}}')) == output
     free = Problem("p", "assert", entry_point="f", asserts=["assert abs(f(1) - 3) < 1"])
-    assert written(free, Reply("ok", '{"r": 3}')) == "3"
+    assert written(free, Behaviour("ok", '{"r": 3}')) == "3"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from microcoder.data.forge.constraints import read
-from microcoder.data.forge.facts import alphabet, choices
-from microcoder.data.forge.relations import Checker, relations, with_powers
+from microcoder.data.forge.reading.constraints import read
+from microcoder.data.forge.reading.facts import alphabet, choices
+from microcoder.data.forge.reading.relations import Checker, relations, with_powers
 
 
 def said(text):

@@ -10,7 +10,7 @@ import pytest
 from microcoder.data.forge import Effort, ForgeOptions, _strength, forge
 from microcoder.data.forge.finds import Climb, Find, largest
 from microcoder.data.forge.label import Labelled
-from microcoder.data.forge.run import Reply
+from microcoder.data.forge.run import Behaviour
 from microcoder.data.forge.search import Rival
 from microcoder.data.forge.space import Candidate
 from microcoder.data.record import Record
@@ -89,7 +89,7 @@ def climbed(seconds, longest=200_000, tries=12):
             climb.went_too_far()
         else:
             given = "x" * length
-            climb.went_well(Find(Candidate(given, "limit"), Labelled(given, "", Reply("ok"), seconds(length))), 0.0)
+            climb.went_well(Find(Candidate(given, "limit"), Labelled(given, "", Behaviour("ok"), seconds(length))), 0.0)
     return tried, max(len(find.candidate.input) for find in climb.top)
 
 
@@ -108,7 +108,7 @@ def test_text_that_would_be_too_long_is_not_drawn_often():
 
 def test_of_inputs_at_the_limits_the_one_that_holds_most_comes_first():
     texts = ["1 " * 300, " ".join(str(7919 * n % 1009) for n in range(120)), "2 " * 200]
-    finds = [Find(Candidate(t, "limit"), Labelled(t, "", Reply("ok"), 0.1), limit=True) for t in texts]
+    finds = [Find(Candidate(t, "limit"), Labelled(t, "", Behaviour("ok"), 0.1), limit=True) for t in texts]
     assert [finds.index(find) for find in largest(finds, 2, 10_000)] == [1, 0]
     assert [finds.index(find) for find in largest(finds, 3, 900)] == [1, 2]
 

@@ -16,7 +16,7 @@ from microcoder.data.forge.adversaries import AdversaryStore
 from microcoder.data.forge.finds import Find, reduced
 from microcoder.data.forge.label import Labelled, time_limit
 from microcoder.data.forge.mistakes import mistakes
-from microcoder.data.forge.run import Reply
+from microcoder.data.forge.run import Behaviour
 from microcoder.data.forge.search import Effort
 from microcoder.data.forge.space import Candidate, NoSpace
 from microcoder.data.record import DataError, Record
@@ -177,7 +177,7 @@ def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
 
 def test_the_small_set_kills_what_the_whole_does():
     finds = [
-        Find(Candidate(f"[{n}]", "random"), Labelled(f"[{n}]", str(n), Reply("ok"), 0.0), kills)
+        Find(Candidate(f"[{n}]", "random"), Labelled(f"[{n}]", str(n), Behaviour("ok"), 0.0), kills)
         for n, kills in enumerate([{1}, {1, 2}, {3}, {2, 3}, set(), {4}, {1, 2, 3}])
     ]
     chosen = reduced(finds, most=2, large=0)

@@ -10,8 +10,8 @@ import re
 
 import pytest
 
-from microcoder.data.forge import domains, trees
-from microcoder.data.forge.functions import function_space
+from microcoder.data.forge.arguments import domains, trees
+from microcoder.data.forge.arguments.functions import function_space
 from microcoder.data.forge.space import NoSpace
 from microcoder.schema import Problem, Test
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from microcoder.data.forge.headings import sections
-from microcoder.data.forge.layouts import StdinSpace, stdin_space
+from microcoder.data.forge.reading.headings import sections
 from microcoder.data.forge.space import NoSpace
+from microcoder.data.forge.stdin.layouts import StdinSpace, stdin_space
 from microcoder.schema import Problem, Test
 
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from microcoder.data.forge.layouts import stdin_space
 from microcoder.data.forge.space import NoSpace
+from microcoder.data.forge.stdin.layouts import stdin_space
 from microcoder.schema import Problem, Test
 
 INTERVALS = r"""There are N roads.

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from microcoder.data.forge.layouts import stdin_space
 from microcoder.data.forge.space import NoSpace
+from microcoder.data.forge.stdin.layouts import stdin_space
 from microcoder.schema import Problem, Test
 
 WORD = "Input\n\nThe input is given in the following format:\nN K\nS\n\nConstraints\n\n- 1 ≤ K ≤ N ≤ 12\n{}\n- {}\n"

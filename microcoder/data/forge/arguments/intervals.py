@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from .facts import StatedFact
+from ..reading.facts import StatedFact
+from ..reading.relations import names, relations, value
 from .places import Made, Place, Property, Values, depth_of
-from .relations import names, relations, value
 from .shapes import Shape
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from .relations import GLOBALS, OPPOSITE, Checker, Relation, compiled, narrowed, relations, value
+from ..reading.relations import GLOBALS, OPPOSITE, Checker, Relation, compiled, narrowed, relations, value
 from .shape import Block, Field, InputLine, Layout, Node, OneOf, Scope, scopes, spelled
 
 Path = tuple[str, ...]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from ..reading.relations import expression, normal, value
 from .edges import Edges, edge_fault
 from .guarantees import Guarantees, Sum, arrays, is_ordered, is_permutation, is_prime
 from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
-from .relations import expression, normal, value
 from .shape import Block, Node, OneOf, Scope, listed, scopes
 
 _RISKY = re.compile(

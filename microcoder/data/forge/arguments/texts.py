@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ..reading.facts import StatedFact
 from . import domains
-from .facts import StatedFact
 from .places import Made, Place, Property, Values, at, leaves
 from .shapes import Shape
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import relations as rel
-from .relations import Checker, Relation
+from ..reading import relations as rel
+from ..reading.relations import Checker, Relation
 from .shapes import SEQUENCES, Shape
 
 NODES = ("tree", "links")

@@ -13,15 +13,15 @@ from __future__ import annotations
 import random
 import re
 
-from ...schema import Problem
+from ....schema import Problem
+from ..reading.headings import plain, relating, sections, sentences
+from ..space import Candidate, NoSpace
 from .draws import ELEMENTS, Draw, Hull
 from .edits import changed
 from .fit import fitted
-from .headings import plain, relating, sections, sentences
 from .limits import StatedLimits, environment
 from .promises import guarantees
 from .shape import Block, InputLine, Layout, Misfit, Retry, Scope, counted, scopes
-from .space import Candidate, NoSpace
 
 TRIES = 30
 LONGEST = 1 << 20  # characters of an existing test that is learnt from

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from .terms import Expression, Unknown
+from ..reading.terms import Expression, Unknown
 
 
 class Misfit(ValueError):

@@ -11,10 +11,10 @@ import random
 import re
 from typing import Any
 
+from ..reading.relations import names, value
 from .edges import Edges, drawn_edges
 from .guarantees import Guarantees
 from .limits import ENDLESS, Env, Spot, StatedLimits, gather
-from .relations import names, value
 from .shape import Block, Field, InputLine, Layout, Misfit, Node, Retry, Scope, block_at, count_names, counted, spelled
 from .styles import Hull, Styles
 

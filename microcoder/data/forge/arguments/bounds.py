@@ -12,10 +12,10 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..reading.relations import Relation, narrowed
 from . import trees
 from .places import Place, Property, leaves
 from .quantities import NODES, Quantities, Sized, globals_in, in_order
-from .relations import Relation, narrowed
 from .shapes import SEQUENCES, Shape
 
 _HULL = "the hull of the tests"

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..reading.relations import Relation
 from . import domains
 from .places import Property, Values, leaves
-from .relations import Relation
 from .shapes import SEQUENCES, Shape
 
 

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..reading.terms import Expression, Unknown, expression
 from .guarantees import Guarantees
 from .letters import alphabet
 from .limits import Spot, StatedLimits
 from .shape import InputLine, Scope, block_at, scopes
-from .terms import Expression, Unknown, expression
 
 _NUMERALS = {"a": "1", "an": "1", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5"}
 _ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5", "last": "0"}

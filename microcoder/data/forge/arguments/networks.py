@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping
 from functools import partial
 
+from ..reading.facts import StatedFact
 from . import domains, trees
-from .facts import StatedFact
 from .places import Made, Place, Property, Values, depth_of
 from .shapes import SEQUENCES, Shape
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..reading.facts import StatedFact
 from . import domains
-from .facts import StatedFact
 from .places import Made, Place, Property, Values, at, depth_of
 from .shapes import SEQUENCES, Shape
 

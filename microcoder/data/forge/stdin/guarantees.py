@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
 
+from ..reading.relations import value
 from .edges import Edges, edge_fault
 from .limits import Path, Spot
-from .relations import value
 from .shape import Scope, scopes
 
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..reading.relations import Relation, names, narrowed
 from . import domains, trees
 from .bounds import Bounds
 from .domains import Rng
 from .places import leaves
-from .relations import Relation, names, narrowed
 from .shapes import SEQUENCES, Shape
 
 MOST = 200_000  # values in one argument

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from ..reading.terms import Expression, expression
+from ..space import NoSpace
 from .formats import NoFormat, format_layout
 from .limits import places
 from .prose import prose_layouts
 from .shape import Block, Field, InputLine, Layout, Misfit, Node, Scope, counted, scopes
-from .space import NoSpace
-from .terms import Expression, expression
 
 
 def fitted(told: str, inputs: list[str], text: str) -> Layout:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, product
 
+from ..reading.headings import plain, sentences
+from ..reading.terms import Expression, expression
 from .contents import contents, counted_by
-from .headings import plain, sentences
 from .shape import Block, Field, InputLine, Layout, Node, OneOf
-from .terms import Expression, expression
 
 _QUANTITY = (
     r"(?P<count>(?:one|two|three|four|five|six|seven|eight|nine|ten)\b|[^\s,.;:()]{1,12}(?: ?[-+*/] ?[^\s,.;:"

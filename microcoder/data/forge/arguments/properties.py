@@ -18,8 +18,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..reading.facts import StatedFact
 from . import domains, intervals, networks, numerals, texts
-from .facts import StatedFact
 from .places import Made, Place, Property, Values, at, depth_of, leave, leaves, place
 from .shapes import SEQUENCES, Shape
 

@@ -22,18 +22,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...schema import Problem
-from ..process.formulas import restored_limits
+from ....schema import Problem
+from ...process.formulas import restored_limits
+from ..reading.constraints import Constraints, harmless, read, total
+from ..reading.relations import Checker, Relation, normal, with_powers
+from ..space import Candidate, NoSpace
 from .bounds import Bounds
 from .changes import changed
-from .constraints import Constraints, harmless, read, total
 from .drawer import Drawer
 from .places import Property, leaves
 from .properties import tied
 from .quantities import bring
-from .relations import Checker, Relation, normal, with_powers
 from .shapes import NotPlain, Shape, literal, observed, plain_of, written
-from .space import Candidate, NoSpace
 from .visible import alike, lengths_shown, order_named, structured, visible
 
 TRIES = 12

@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from itertools import count
 
-from .headings import plain
+from ..reading.headings import plain
+from ..reading.terms import Expression, expression
 from .shape import Block, Field, InputLine, Layout, Node, OneOf
-from .terms import Expression, expression
 
 _INNER = re.compile(r"(?:case|query|test|testcase|text|operation|event|dataset|input)s?", re.I)
 _NAME = re.compile(r"([A-Za-z]+'?)(?:_(\{[^{}]*\}|\w+))?")

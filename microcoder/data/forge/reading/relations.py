@@ -311,11 +311,11 @@ def renamed(source: str, new: Mapping[str, str]) -> str:
     """The term with names replaced by terms."""
     tree = ast.parse(source, mode="eval")
 
-    class Renamed(ast.NodeTransformer):
+    class OtherNames(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.AST:
             return ast.parse(new[node.id], mode="eval").body if node.id in new else node
 
-    return ast.unparse(Renamed().visit(tree))
+    return ast.unparse(OtherNames().visit(tree))
 
 
 def with_powers(relation: Relation) -> Relation | None:
