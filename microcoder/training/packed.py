@@ -1,0 +1,234 @@
+"""Responses in one row without padding, each prompt once: what the update computes.
+
+    for numbers in fill(rows, budget):                       # rows: (prompt, response) as token ids
+        packed = pack([rows[n] for n in numbers], device)
+        logprobs = packed.unpacked(score(model, packed))     # (responses, longest)
+
+    [prompt 1][prompt 2] ... [response 1][response 2] ...    where 1 and 2 may have the same prompt, which is there once
+
+1. The last token of a prompt stands before each of its responses, not at the end of the prompt: it predicts the first
+   token of a response, and so every piece predicts itself. The last token of a response predicts nothing and is left
+   out. A response takes as many places as it has tokens.
+2. A token attends to what precedes it in its own piece, and in a response to the whole prompt. On a GPU these are two
+   calls of flash attention, merged by their log-sum-exps. That is exact, forward and backward: a part's gradient needs
+   the merged output and log-sum-exp alone. Elsewhere it is one call with a mask for each prompt.
+3. Positions go on in each response where the prompt ended.
+
+The model has to be loaded with `attn_implementation=SHARED` (`register()` first); without a `packed` argument it attends
+as "sdpa" does, so the same model samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad, scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+SHARED = "shared_prompts"
+Row = tuple[Sequence[int], Sequence[int]]  # prompt, response
+
+
+def fill(rows: Sequence[Row], budget: int) -> list[list[int]]:
+    """Deal the numbers of rows out to passes of at most `budget` tokens; a longer row has a pass of its own.
+
+    Rows that lie together and have the same prompt stay together as far as the budget allows.
+    """
+    out: list[list[int]] = []
+    left, before = 0, None
+    for n, (prompt, response) in enumerate(rows):
+        needed = len(response) + (0 if prompt is before or prompt == before else len(prompt))
+        if needed > left or not out:
+            out.append([])
+            left, needed = budget, len(prompt) + len(response)
+        out[-1].append(n)
+        left, before = left - needed, prompt
+    return out
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Where the pieces of a row begin, and the end of the last one, as flash attention wants it."""
+
+    starts: Tensor  # (pieces + 1,) int32
+    longest: int
+
+    @staticmethod
+    def of(lengths: Sequence[int], device: Any) -> Pieces:
+        ends = torch.tensor(lengths, dtype=torch.int32).cumsum(0, dtype=torch.int32)
+        return Pieces(pad(ends, (1, 0)).to(device), max(lengths, default=0))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Responses in one row."""
+
+    ids: Tensor  # (1, tokens)
+    positions: Tensor  # (1, tokens)
+    labels: Tensor  # (1, tokens) the token that each one predicts; -100 in prompts
+    prompts: int  # tokens of all prompts, which come first
+    own: Pieces  # prompts and responses
+    asking: Pieces  # all responses to a prompt, counted from the end of the prompts
+    asked: Pieces  # prompts
+    lengths: list[int]  # tokens of each response
+    masks: list[tuple[slice, slice, Tensor]] = field(default_factory=list)  # of each prompt, where they are needed
+
+    def unpacked(self, values: Tensor) -> Tensor:
+        """Values (tokens,) or (1, tokens) of the row as (responses, longest), with 0 behind the shorter ones."""
+        mask = self.mask
+        out = values.new_zeros(mask.shape)
+        return out.masked_scatter(mask, values.reshape(-1)[self.prompts :])
+
+    @property
+    def mask(self) -> Tensor:
+        """(responses, longest) True at tokens."""
+        lengths = torch.tensor(self.lengths, device=self.ids.device)
+        return torch.arange(max(self.lengths), device=self.ids.device)[None] < lengths[:, None]
+
+
+def pack(rows: Sequence[Row], device: Any) -> Packed:
+    """Pack rows; neighbours with the same prompt share it."""
+    groups = [(list(prompt), [list(one) for _, one in many]) for prompt, many in groupby(rows, key=lambda row: row[0])]
+    ids: list[int] = []
+    positions: list[int] = []
+    for prompt, _ in groups:
+        ids += prompt[:-1]
+        positions += range(len(prompt) - 1)
+    prompts = len(ids)
+    labels = [-100] * prompts
+    for prompt, responses in groups:
+        for response in responses:
+            ids += [prompt[-1], *response[:-1]]
+            positions += range(len(prompt) - 1, len(prompt) - 1 + len(response))
+            labels += response
+    before = [len(prompt) - 1 for prompt, _ in groups]
+    lengths = [len(response) for _, responses in groups for response in responses]
+    asking = [sum(map(len, responses)) for _, responses in groups]
+    packed = Packed(
+        *(torch.tensor([each], device=device) for each in (ids, positions, labels)),
+        prompts=prompts,
+        own=Pieces.of([*before, *lengths], device),
+        asking=Pieces.of(asking, device),
+        asked=Pieces.of(before, device),
+        lengths=lengths,
+    )
+    if torch.device(device).type != "cuda":
+        packed.masks.extend(_masks(groups, prompts, device))
+    return packed
+
+
+def _masks(groups: Sequence[tuple[list[int], list[list[int]]]], at: int, device: Any) -> Iterator[Any]:
+    """For each prompt: where it is, where its responses are, and whom each of these tokens attends to."""
+    first = 0
+    for prompt, responses in groups:
+        size = len(prompt) - 1
+        pieces = torch.arange(len(responses)).repeat_interleave(torch.tensor([len(one) for one in responses]))
+        number = torch.cat([torch.full((size,), -1), pieces]).to(device)
+        allowed = (number[None] < 0) | (number[:, None] == number[None])
+        yield slice(first, first + size), slice(at, at + len(pieces)), allowed.tril()
+        first, at = first + size, at + len(pieces)
+
+
+def inputs(packed: Packed) -> dict[str, Any]:
+    """What the model is called with."""
+    none = torch.ones(1, 1, 1, 1, device=packed.ids.device)  # a mask of four dimensions is passed on as it is
+    return {
+        "input_ids": packed.ids,
+        "position_ids": packed.positions,
+        "attention_mask": none,
+        "use_cache": False,
+        "packed": packed,
+    }
+
+
+# --- attention
+
+
+def register() -> None:
+    """Make the attention known to transformers."""
+    AttentionInterface.register(SHARED, attention)
+    AttentionMaskInterface.register(SHARED, sdpa_mask)
+
+
+def attention(
+    module: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, packed: Packed | None = None, **options: Any
+) -> tuple[Tensor, None]:
+    """As transformers asks for it: (1, heads, tokens, d) in, (1, tokens, heads, d) out."""
+    if packed is None:
+        found: tuple[Tensor, None] = ALL_ATTENTION_FUNCTIONS["sdpa"](module, q, k, v, mask, **options)
+        return found
+    scale = options.get("scaling") or q.size(-1) ** -0.5
+    if packed.masks:
+        return _masked(q, k, v, scale, packed).transpose(1, 2), None
+    rows = [x[0].transpose(0, 1).to(v.dtype) for x in (q, k, v)]  # rotation leaves queries and keys in float32
+    return _Merged.apply(*rows, scale, packed)[None], None
+
+
+def _masked(q: Tensor, k: Tensor, v: Tensor, scale: float, packed: Packed) -> Tensor:
+    """Attention by a mask for each prompt."""
+    out = torch.empty_like(q)
+    times = q.size(1) // k.size(1)
+    for prompt, responses, allowed in packed.masks:
+        one, two, three = (torch.cat([x[:, :, prompt], x[:, :, responses]], 2) for x in (q, k, v))
+        two, three = two.repeat_interleave(times, 1), three.repeat_interleave(times, 1)
+        found = scaled_dot_product_attention(one, two, three, attn_mask=allowed, scale=scale)
+        size = prompt.stop - prompt.start
+        out[:, :, prompt], out[:, :, responses] = found[:, :, :size], found[:, :, size:]
+    return out
+
+
+class _Merged(torch.autograd.Function):
+    """Attention of all pieces to themselves, merged with that of responses to their prompts. q: (tokens, heads, d)."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, packed: Packed) -> Tensor:
+        n = packed.prompts
+        out, lse, *states = _flash(q, k, v, packed.own, packed.own, True, scale)
+        if n:
+            other, other_lse, *more = _flash(q[n:], k[:n], v[:n], packed.asking, packed.asked, False, scale)
+            total = torch.logaddexp(lse[:, n:], other_lse)  # (heads, tokens of responses)
+            own, rest = ((part - total).exp().T[..., None] for part in (lse[:, n:], other_lse))
+            out[n:] = (out[n:] * own + other * rest).to(out.dtype)
+            lse = torch.cat([lse[:, :n], total], 1)
+            states += more
+        ctx.save_for_backward(q, k, v, out, lse, *states)
+        ctx.scale, ctx.packed = scale, packed
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        q, k, v, out, lse, *states = ctx.saved_tensors
+        packed, n, grad = ctx.packed, ctx.packed.prompts, grad.contiguous()
+        dq, dk, dv = _flash_back(grad, q, k, v, out, lse, packed.own, packed.own, True, states[:2], ctx.scale)
+        if n:
+            more = _flash_back(
+                grad[n:], q[n:], k[:n], v[:n], out[n:], lse[:, n:].contiguous(), packed.asking, packed.asked, False,
+                states[2:], ctx.scale,
+            )  # fmt: skip
+            for whole, part in zip((dq[n:], dk[:n], dv[:n]), more, strict=True):
+                whole += part
+        return dq, dk, dv, None, None
+
+
+def _flash(q: Tensor, k: Tensor, v: Tensor, asking: Pieces, asked: Pieces, causal: bool, scale: float) -> Any:
+    """Output (tokens, heads, d), log-sum-exp (heads, tokens), and two states that the backward pass wants."""
+    return torch.ops.aten._flash_attention_forward(
+        q, k, v, asking.starts, asked.starts, asking.longest, asked.longest, 0.0, causal, False, scale=scale
+    )[:4]
+
+
+def _flash_back(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, asking: Pieces, asked: Pieces,
+    causal: bool, states: Sequence[Tensor], scale: float,
+) -> Any:  # fmt: skip
+    return torch.ops.aten._flash_attention_backward(
+        grad, q, k, v, out, lse, asking.starts, asked.starts, asking.longest, asked.longest, 0.0, causal, *states,
+        scale=scale,
+    )  # fmt: skip

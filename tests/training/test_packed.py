@@ -1,0 +1,105 @@
+"""Responses packed behind their prompts: the same log-probabilities and gradients as rows of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from microcoder.grpo import token_logprobs
+from microcoder.training.packed import SHARED, fill, inputs, pack, register
+from tests.tiny_models import random_prompts, tiny
+
+register()
+
+
+def rows_of(groups: list[tuple[int, list[int]]]) -> list[tuple[list[int], list[int]]]:
+    """(length of the prompt, lengths of the responses) -> rows of random tokens."""
+    out = []
+    for n, (prompt, responses) in enumerate(groups):
+        first, *others = random_prompts(prompt, *responses, seed=n)
+        out += [(first, other) for other in others]
+    return out
+
+
+def by_rows(model: Any, rows: list[tuple[list[int], list[int]]]) -> list[torch.Tensor]:
+    """The log-probabilities of each response, from a call of its own."""
+    out = []
+    for prompt, response in rows:
+        logits = model(torch.tensor([[*prompt, *response]]), use_cache=False).logits[:, len(prompt) - 1 : -1]
+        out.append(token_logprobs(logits, torch.tensor([response]), 0.7)[0])
+    return out
+
+
+def in_one(model: Any, rows: list[tuple[list[int], list[int]]]) -> list[torch.Tensor]:
+    packed = pack(rows, "cpu")
+    logits = model(**inputs(packed)).logits[:, packed.prompts :]
+    found = packed.unpacked(torch.cat([logits.new_zeros(packed.prompts), _scored(logits, packed)]))
+    assert (found[~packed.mask] == 0).all()
+    return [found[n, :length] for n, length in enumerate(packed.lengths)]
+
+
+def _scored(logits: torch.Tensor, packed: Any) -> torch.Tensor:
+    return token_logprobs(logits, packed.labels[:, packed.prompts :], 0.7)[0]
+
+
+def shared(family: str, **changes: Any) -> Any:
+    model = tiny(family, **changes)
+    model.set_attn_implementation(SHARED)
+    return model
+
+
+GROUPS = [(9, [4, 7, 1]), (3, [5]), (1, [2, 3]), (12, [6, 6])]
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_gradients_are_those_of_single_rows(family: str, recompute: bool) -> None:
+    rows = rows_of(GROUPS)
+    weights = [torch.randn(len(response), generator=torch.Generator().manual_seed(len(response))) for _, response in rows]
+    found = []
+    for model, run in ((tiny(family), by_rows), (shared(family), in_one)):
+        model.train()
+        if recompute and run is in_one:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        logprobs = run(model, rows)
+        sum((part * weight).sum() for part, weight in zip(logprobs, weights, strict=True)).backward()
+        gradient = torch.cat([weight.grad.flatten() for weight in model.parameters()])
+        found.append((torch.cat(logprobs).detach(), gradient))
+    (plain, expected), (packed, gradient) = found
+    torch.testing.assert_close(packed, plain, rtol=1e-5, atol=1e-5)
+    assert (gradient - expected).norm() < 1e-5 * expected.norm()
+
+
+def test_a_response_does_not_see_the_others() -> None:
+    model = shared("qwen2")
+    one, other = (rows_of([(6, [5, 4])]), rows_of([(6, [5, 4])]))
+    other[0] = (other[0][0], [3] * 5)
+    with torch.no_grad():
+        assert torch.equal(in_one(model, one)[1], in_one(model, other)[1])
+
+
+def test_without_packing_the_model_attends_as_before() -> None:
+    plain, model = tiny("qwen3"), shared("qwen3")
+    ids = torch.tensor(random_prompts(7, 7))
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1, 1], [1] * 7])
+    with torch.no_grad():
+        expected, found = (m(ids, attention_mask=mask).logits[:, 2:] for m in (plain, model))
+    torch.testing.assert_close(found, expected)
+
+
+def test_passes_keep_to_the_budget_and_groups_together() -> None:
+    rows = rows_of([(10, [5, 5, 5]), (4, [3, 3]), (2, [40]), (2, [1])])
+    passes = fill(rows, 20)
+    assert [n for part in passes for n in part] == list(range(len(rows)))
+    assert passes == [[0, 1], [2], [3, 4], [5], [6]] or passes == [[0, 1], [2, 3], [4], [5], [6]]
+    for part in passes:
+        packed = pack([rows[n] for n in part], "cpu")
+        assert packed.ids.numel() <= 20 or len(part) == 1
+
+
+def test_a_prompt_is_there_once() -> None:
+    packed = pack(rows_of([(10, [5, 5, 5])]), "cpu")
+    assert packed.ids.numel() == 9 + 15 and packed.prompts == 9
+    assert packed.positions[0].tolist() == [*range(9), *range(9, 14), *range(9, 14), *range(9, 14)]
