@@ -239,8 +239,16 @@ class TrainConfig(Section):
     ppo_mini_batch_size: int = Field(
         default=0, ge=0, description="Problems in an update; train_batch_size / this = updates per step; 0: one update."
     )
+    update: Literal["packed", "padded"] = Field(
+        default="padded",
+        description="How the update computes. packed: each prompt once for all its responses, no padding; padded: rows "
+        "of prompt and response, as TRL has them.",
+    )
+    pass_tokens: int = Field(
+        default=16384, ge=1, description="Tokens in one packed pass on one device: memory, not results."
+    )
     micro_batch_size: int = Field(
-        default=8, ge=1, description="Responses in one forward and backward pass on one device: memory, not results."
+        default=8, ge=1, description="Responses in one padded pass on one device: memory, not results."
     )
     max_response_tokens: int = Field(default=8192, ge=1, description="The response limit.")
     stages: list[StageConfig] = Field(

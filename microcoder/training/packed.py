@@ -14,8 +14,8 @@
    the merged output and log-sum-exp alone. Elsewhere it is one call with a mask for each prompt.
 3. Positions go on in each response where the prompt ended.
 
-The model has to be loaded with `attn_implementation=SHARED` (`register()` first); without a `packed` argument it attends
-as "sdpa" does, so the same model samples.
+`share_prompts(model)` makes a model attend so where it is called with `packed`; else it attends as "sdpa" does, so the
+same model samples.
 """
 
 from __future__ import annotations
@@ -151,10 +151,11 @@ def inputs(packed: Packed) -> dict[str, Any]:
 # --- attention
 
 
-def register() -> None:
-    """Make the attention known to transformers."""
+def share_prompts(model: Any) -> None:
+    """Let a model of transformers attend by `attention`."""
     AttentionInterface.register(SHARED, attention)
     AttentionMaskInterface.register(SHARED, sdpa_mask)
+    model.set_attn_implementation(SHARED)
 
 
 def attention(

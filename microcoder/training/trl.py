@@ -37,9 +37,11 @@ from ..models import ModelSource
 from ..models.weights import load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
+from .packed import share_prompts
 from .plan import Batches, order
 from .recorder import saving
 from .step import Batch, alike, collect, dealt, load_model
+from .update import PackedUpdates, Update, scored
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
@@ -79,6 +81,8 @@ class TrlStageTrainer(GRPOTrainer):
             peft_config=adapter(config),
             callbacks=list(callbacks),
         )
+        self.packed = self._packed_updates() if config.train.update == "packed" else None
+        self.updates: list[Update] = []
         if self.ref_model is not None and source.adapter:  # which TRL does not know of: it loads the model by its name
             reference, start = self.accelerator.unwrap_model(self.ref_model), self.accelerator.unwrap_model(self.model)
             reference.load_state_dict(start.state_dict())
@@ -204,7 +208,35 @@ class TrlStageTrainer(GRPOTrainer):
         output["advantages"] = torch.tensor(advantages, device=self.accelerator.device)
         return output
 
+    def _packed_updates(self) -> PackedUpdates:
+        for model in (self.model, self.ref_model):
+            if model is not None:
+                share_prompts(self.accelerator.unwrap_model(model))
+        score = partial(scored, temperature=self.stage.temperature, autocast=self.accelerator.autocast)
+        return PackedUpdates(
+            self.counts,
+            self.objective,
+            self.config.train.pass_tokens,
+            self.accelerator,
+            score,
+            self._reference if self.objective.kl else None,
+        )
+
+    def _reference(self, packed: Any, score: Any) -> torch.Tensor:
+        """Log-probabilities under the reference policy: a model of its own, or this one without its adapter."""
+        if self.ref_model is not None:
+            return score(self.ref_model, packed)
+        with self.accelerator.unwrap_model(self.model).disable_adapter():
+            return score(self.model, packed)
+
     def _prepare_inputs(self, generation_batch: Any) -> dict[str, Any]:
+        if self.packed is not None:
+            turn = self._step % self.counts.updates
+            if turn == 0:
+                self._rollout([int(row["prompt"]) for row in generation_batch])
+                self.updates = self.packed.deal(self.batch.responses)
+                self.packed.remember(self.model, self.updates)
+            return {"update": self.updates[turn]}
         before = self._buffered_inputs
         inputs: dict[str, Any] = super()._prepare_inputs(generation_batch)
         if self._buffered_inputs is None or self._buffered_inputs is before:
@@ -315,9 +347,15 @@ class TrlStageTrainer(GRPOTrainer):
             logs = logs | {name: value for name, value in metrics.items() if isinstance(value, int | float)}
         super().log(logs, *args, **kwargs)
 
-    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         started = time.perf_counter()
-        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        if self.packed is None:
+            loss: torch.Tensor = super().training_step(model, inputs, *args, **kwargs)
+        else:
+            model.train()
+            update = self._prepare_inputs(inputs)["update"]
+            loss = self.packed.run(model, update, self.stage.max_response_tokens, self._count)
+            self._step += 1
         self.seconds["training"] += time.perf_counter() - started
         return loss
 
@@ -345,11 +383,12 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
     options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
     if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
         options["vllm_importance_sampling_mode"] = "token_truncate"
+    passes = counts.passes if config.train.update == "padded" else 1  # packed ones are made within TRL's only pass
     return GRPOConfig(
         output_dir=folder,
-        per_device_train_batch_size=counts.micro,
-        gradient_accumulation_steps=counts.passes,
-        steps_per_generation=counts.passes * counts.updates,
+        per_device_train_batch_size=counts.micro * counts.passes // passes,
+        gradient_accumulation_steps=passes,
+        steps_per_generation=passes * counts.updates,
         num_generations=counts.samples,
         max_steps=train.steps * counts.updates,
         temperature=stage.temperature,

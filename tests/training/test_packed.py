@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
+from tiny_models import random_prompts, tiny
+from train_runs import resumed, same, timeless, trained, weights
 
 from microcoder.grpo import token_logprobs
-from microcoder.training.packed import SHARED, fill, inputs, pack, register
-from tests.tiny_models import random_prompts, tiny
-
-register()
+from microcoder.training.packed import fill, inputs, pack, share_prompts
+from microcoder.training.update import PackedUpdates
 
 
 def rows_of(groups: list[tuple[int, list[int]]]) -> list[tuple[list[int], list[int]]]:
@@ -46,7 +46,7 @@ def _scored(logits: torch.Tensor, packed: Any) -> torch.Tensor:
 
 def shared(family: str, **changes: Any) -> Any:
     model = tiny(family, **changes)
-    model.set_attn_implementation(SHARED)
+    share_prompts(model)
     return model
 
 
@@ -57,7 +57,9 @@ GROUPS = [(9, [4, 7, 1]), (3, [5]), (1, [2, 3]), (12, [6, 6])]
 @pytest.mark.parametrize("recompute", [False, True])
 def test_gradients_are_those_of_single_rows(family: str, recompute: bool) -> None:
     rows = rows_of(GROUPS)
-    weights = [torch.randn(len(response), generator=torch.Generator().manual_seed(len(response))) for _, response in rows]
+    weights = [
+        torch.randn(len(response), generator=torch.Generator().manual_seed(len(response))) for _, response in rows
+    ]
     found = []
     for model, run in ((tiny(family), by_rows), (shared(family), in_one)):
         model.train()
@@ -103,3 +105,45 @@ def test_a_prompt_is_there_once() -> None:
     packed = pack(rows_of([(10, [5, 5, 5])]), "cpu")
     assert packed.ids.numel() == 9 + 15 and packed.prompts == 9
     assert packed.positions[0].tolist() == [*range(9), *range(9, 14), *range(9, 14), *range(9, 14)]
+
+
+@pytest.mark.parametrize("options", [(), ("grpo.preset=grpo",), ("model.lora_rank=4", "train.lr=5e-3")])
+def test_a_run_with_packed_passes_is_the_padded_one_up_to_rounding(tmp_path: Any, options: tuple[str, ...]) -> None:
+    lines = {}
+    for how in ("padded", "packed"):
+        lines[how] = trained(tmp_path / how, f"train.update={how}", "train.pass_tokens=200", *options)
+    for one, other in zip(lines["padded"], lines["packed"], strict=True):
+        assert other["reward"] == one["reward"] and other["tokens"] == one["tokens"]
+        for name in one.keys() & {"loss", "grad_norm", "kl"}:
+            assert other[name] == pytest.approx(one[name], rel=2e-3, abs=1e-6), name
+
+
+def test_an_update_is_made_of_whole_problems_and_the_first_needs_no_old_log_probabilities(tmp_path: Any) -> None:
+    options = ("train.update=packed", "train.ppo_mini_batch_size=1", "train.train_batch_size=3", "train.steps=1")
+    seen = []
+    deal = PackedUpdates.deal
+
+    def watched(self: Any, responses: Any) -> Any:
+        found = deal(self, responses)
+        seen.append((list(responses), found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PackedUpdates, "deal", watched)
+        (line,) = trained(tmp_path / "run", *options)
+    assert line["updates"] == 3
+    ((responses, updates),) = seen
+    for n, update in enumerate(updates):
+        group = responses[4 * n : 4 * n + 4]
+        assert update.tokens == sum(len(row.ids) for row in group)
+        trained_on = [row for part in update.passes for row in part.rows]
+        assert [id(row) for row in trained_on] == [id(row) for row in group if row.advantage]
+        assert all((part.old is None) == (n == 0) for part in update.passes)
+
+
+def test_a_packed_run_that_is_resumed_is_the_one_that_was_never_stopped(tmp_path: Any) -> None:
+    whole = trained(tmp_path / "whole", "train.update=packed")
+    trained(tmp_path / "run", "train.update=packed", "train.steps=1")
+    again = resumed(tmp_path / "run", "train.update=packed")
+    assert timeless(again) == timeless(whole)
+    assert same(weights(tmp_path / "run"), weights(tmp_path / "whole"))
