@@ -214,6 +214,13 @@ class GrpoConfig(Section):
         default=0,
         description="A response loses up to 1 reward over so many last tokens before the limit; auto: a fifth of it.",
     )
+    importance: Literal["auto", "none", "token", "sequence"] = Field(
+        default="auto",
+        description="Weigh tokens by p_trainer / p_sampler, by their own ratio or by that of the whole response, at "
+        "most importance_cap; auto: token with rollout.engine = vllm, else none. token and sequence need "
+        "train.update = packed.",
+    )
+    importance_cap: float = Field(default=2.0, gt=0, description="The largest weight of grpo.importance.")
     diversity_target: float = Field(
         default=0.0, ge=0, le=1, description="D* for temperature = auto; 0: measured by a pilot run, and kept."
     )

@@ -64,6 +64,10 @@ class Batches:
 def batches(config: Config, devices: int = 1) -> Batches:
     """Work out the batch sizes of a step. Refuse sizes that do not divide, and name some that do."""
     train, samples = config.train, config.grpo.samples
+    if config.grpo.importance in ("token", "sequence") and train.update == "padded" and config.run.engine == "trl":
+        raise PlanError(
+            f"grpo.importance={config.grpo.importance} is made by packed passes only; set train.update=packed too"
+        )
     problems = train.train_batch_size
     mini = train.ppo_mini_batch_size or problems
     if problems % mini:

@@ -129,6 +129,7 @@ class StepRecorder(TrainerCallback):
             "clip_low": sums["clip_low"] / tokens,
             "clip_high": sums["clip_high"] / tokens,
             **kl,
+            **(trainer.packed.mismatch() if trainer.packed is not None else {}),
             "loss": sums["loss"] / counts.updates,
             "grad_norm": float(logs["grad_norm"]),
             "learning_rate": logs["learning_rate"],

@@ -220,6 +220,8 @@ class TrlStageTrainer(GRPOTrainer):
             self.accelerator,
             score,
             self._reference if self.objective.kl else None,
+            importance_of(self.config),
+            self.config.grpo.importance_cap,
         )
 
     def _reference(self, packed: Any, score: Any) -> torch.Tensor:
@@ -372,6 +374,12 @@ class TrlStageTrainer(GRPOTrainer):
 def objective_of(config: Config) -> Objective:
     grpo = config.grpo
     return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
+
+
+def importance_of(config: Config) -> str:
+    if config.grpo.importance != "auto":
+        return config.grpo.importance
+    return "token" if config.rollout.engine == "vllm" else "none"
 
 
 def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRPOConfig:

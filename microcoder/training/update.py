@@ -4,7 +4,9 @@
 2. Passes are filled by a budget of tokens. Responses without advantage are left out, unless there is a KL.
 3. The first update of a step is made by the policy that sampled: its old log-probabilities are its own. Those of the
    later updates are computed before the first one.
-4. Every device makes the same number of passes: one that has fewer makes idle ones, whose gradient is 0.
+4. The sampler's log-probabilities are not quite the trainer's: their differences are kept for the metrics, and tokens
+   may be weighed by them (truncated importance sampling).
+5. Every device makes the same number of passes: one that has fewer makes idle ones, whose gradient is 0.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from accelerate.utils import gather_object
 from torch import Tensor
 
 from ..collect import Response
@@ -48,6 +51,7 @@ class PackedUpdates:
     """Deals out the responses of a step to updates and passes, and computes their losses.
 
     budget      tokens of a pass
+    importance  whether tokens are weighed by p_trainer / p_sampler: "none", "token" or "sequence"; at most `cap`
     score       (model, packed) -> log-probabilities (responses, longest)
     reference   (packed, score) -> the same under the reference policy; None: there is no KL
     """
@@ -58,6 +62,9 @@ class PackedUpdates:
     accelerator: Any
     score: Score
     reference: Callable[[Packed, Score], Tensor] | None = None
+    importance: str = "none"
+    cap: float = 2.0
+    differences: list[Tensor] = field(default_factory=list)  # log p_trainer - log p_sampler of each token trained on
 
     @property
     def device(self) -> Any:
@@ -106,17 +113,45 @@ class PackedUpdates:
         logprobs = self.score(model, packed)
         advantages = torch.tensor([0.0 if part.idle else row.advantage for row in part.rows], device=self.device)
         mask = packed.mask & (not part.idle)
+        old = logprobs.detach() if part.old is None else part.old
+        sampled = torch.tensor([value for row in part.rows for value in row.logprobs], device=self.device)
+        gap = (old - old.masked_scatter(packed.mask, sampled.to(old.dtype))) * mask  # (responses, longest)
+        self.differences.append(gap[mask])
         return policy_loss(
             logprobs,
-            logprobs.detach() if part.old is None else part.old,
+            old,
             advantages,
             mask,
             self.objective,
             ref_logprobs=part.reference,
+            weights=self._weights(gap),
             tokens=update.tokens,
             sequences=self.counts.mini * self.counts.samples,
             limit=limit,
         )
+
+    def _weights(self, gap: Tensor) -> Tensor | None:
+        if self.importance == "none":
+            return None
+        if self.importance == "sequence":
+            gap = gap.sum(1, keepdim=True).expand_as(gap)
+        return gap.exp().clamp(max=self.cap)
+
+    def mismatch(self) -> dict[str, float]:
+        """How far sampler and trainer are apart in a step: |log p_trainer - log p_sampler| of a token, its mean and 99th
+        percentile, the KL of the trainer from the sampler, and the effective share of tokens when weighed."""
+        mine = torch.cat(self.differences).float().cpu() if self.differences else torch.zeros(0)
+        self.differences.clear()
+        gap = torch.cat(gather_object([mine]))
+        if not len(gap):
+            return {}
+        weight = gap.clamp(-20, 20).exp()
+        return {
+            "mismatch_mean": float(gap.abs().mean()),
+            "mismatch_p99": float(gap.abs().quantile(0.99)) if len(gap) < 1 << 24 else float("nan"),
+            "mismatch_kl": float((weight - 1 - gap).mean()),
+            "mismatch_ess": float(weight.sum() ** 2 / (len(gap) * (weight**2).sum())),
+        }
 
     def run(self, model: Any, update: Update, limit: int, count: Callable[[Loss], None]) -> Tensor:
         """All passes of an update, forward and backward; devices exchange gradients in the last one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from train_runs import resumed, same, timeless, trained, weights
 
 from microcoder.grpo import token_logprobs
 from microcoder.training.packed import fill, inputs, pack, share_prompts
+from microcoder.training.plan import PlanError
 from microcoder.training.update import PackedUpdates
 
 
@@ -147,3 +149,22 @@ def test_a_packed_run_that_is_resumed_is_the_one_that_was_never_stopped(tmp_path
     again = resumed(tmp_path / "run", "train.update=packed")
     assert timeless(again) == timeless(whole)
     assert same(weights(tmp_path / "run"), weights(tmp_path / "whole"))
+
+
+def test_tokens_may_be_weighed_by_what_the_sampler_thought_of_them(tmp_path: Any) -> None:
+    lines = {
+        how: trained(tmp_path / how, "train.update=packed", f"grpo.importance={how}") for how in ("none", "sequence")
+    }
+    for one, other in zip(*lines.values(), strict=True):
+        assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)  # here they think the same
+        assert 0 < one["mismatch_mean"] <= one["mismatch_p99"] < 1e-3 and one["mismatch_ess"] > 0.999
+    with pytest.raises(PlanError, match="train.update=packed"):
+        trained(tmp_path / "padded", "grpo.importance=token")
+
+
+def test_weights_are_the_ratio_of_a_token_or_of_a_response_up_to_the_cap() -> None:
+    gap = torch.tensor([[0.5, -0.5, 1.0], [0.2, 0.1, 0.0]])
+    updates = PackedUpdates(None, None, 0, None, None, importance="token", cap=2.0)  # type: ignore[arg-type]
+    torch.testing.assert_close(updates._weights(gap), gap.exp().clamp(max=2.0))
+    updates.importance = "sequence"
+    torch.testing.assert_close(updates._weights(gap), torch.tensor([[2.0] * 3, [math.exp(0.3)] * 3]))
