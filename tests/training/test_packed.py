@@ -158,7 +158,7 @@ def test_tokens_may_be_weighed_by_what_the_sampler_thought_of_them(tmp_path: Any
     for one, other in zip(*lines.values(), strict=True):
         assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)  # here they think the same
         assert 0 < one["mismatch_mean"] <= one["mismatch_p99"] < 1e-3 and one["mismatch_ess"] > 0.999
-    with pytest.raises(PlanError, match="train.update=packed"):
+    with pytest.raises(PlanError, match=r"train\.update=packed"):
         trained(tmp_path / "padded", "grpo.importance=token")
 
 
