@@ -138,8 +138,8 @@ class PackedUpdates:
         return gap.exp().clamp(max=self.cap)
 
     def mismatch(self) -> dict[str, float]:
-        """How far sampler and trainer are apart in a step: mean and 99th percentile of |log p_trainer - log p_sampler| of
-        a token, the KL between them, and the effective share of the tokens when they are weighed."""
+        """How far sampler and trainer are apart in a step: the difference of the log-probabilities of a token, its mean
+        and 99th percentile, the KL between them, and the effective share of the tokens when they are weighed."""
         mine = torch.cat(self.differences).float().cpu() if self.differences else torch.zeros(0)
         self.differences.clear()
         gap = torch.cat(gather_object([mine]))
