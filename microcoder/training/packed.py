@@ -112,7 +112,9 @@ def pack(rows: Sequence[Row], device: Any) -> Packed:
     lengths = [len(response) for _, responses in groups for response in responses]
     asking = [sum(map(len, responses)) for _, responses in groups]
     packed = Packed(
-        *(torch.tensor([each], device=device) for each in (ids, positions, labels)),
+        torch.tensor([ids], device=device),
+        torch.tensor([positions], device=device),
+        torch.tensor([labels], device=device),
         prompts=prompts,
         own=Pieces.of([*before, *lengths], device),
         asking=Pieces.of(asking, device),
