@@ -404,9 +404,7 @@ def one(args: argparse.Namespace, groups: list[Any], way: str, device: Any) -> d
                 args, model, lambda: run_padded(model, groups, args.rows, device), device
             )
         shared = name != "repeated"
-        plans = [
-            (packed if shared else flat_pass)(part, device) for part in passes(groups, args.budget, shared)
-        ]
+        plans = [(packed if shared else flat_pass)(part, device) for part in passes(groups, args.budget, shared)]
 
         def run() -> None:
             for plan in plans:

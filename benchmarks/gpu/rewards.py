@@ -8,7 +8,8 @@
 to search with. DATA then holds `train.jsonl.gz` and `validation.jsonl.gz` (examples only), `train-forged.jsonl.gz` and
 `validation-forged.jsonl.gz` (the same problems with forged tests), and `test.jsonl.gz` (newer problems with all
 of their tests). Everything but the tests of the training problems is alike: problems, order, seeds, learning
-rate, temperature, limit. Both arms are validated with examples only, and scored on test before and after.
+rate, temperature, limit. Both arms are validated with examples only, and scored before and after on test and on the
+validation problems with forged tests.
 
 The report adds what no run can know by itself: of the training programs that a run's own tests accepted, the share
 that the forged tests refuse (each program once, problems with forged tests only, in the first and last four steps
@@ -40,6 +41,7 @@ problems, stronger, workers, *adversaries = sys.argv[1:]
 summary = mc.forge(problems, stronger, "judge.time_limit_s=3", workers, adversaries=adversaries)
 open(stronger.replace(".parquet", ".json"), "w").write(json.dumps(summary.to_dict()))
 """
+SUITES = {"test": "test.jsonl.gz", "forged": "validation-forged.jsonl.gz"}
 ENDS = 3  # steps whose mean stands for the beginning and the end of a run
 
 
@@ -155,13 +157,15 @@ def _train(name: str, args: argparse.Namespace) -> Command:
 
 
 def _score(name: str, model: str, args: argparse.Namespace) -> list[Command]:
-    out = args.out / "bench" / f"{name}.test"
-    if (out / "scores.json").exists():
-        return []
     toy = ["--first", "3", "--limit", "24", "-n", "1"] if args.size == "toy" else ["--limit", "1024", "-n", "8"]
-    words = ["eval", model, "--suite", str(args.data / "test.jsonl.gz"), *toy, "--temperature", "0.2", "-o", str(out)]
-    words += ["judge.time_limit_s=2", f"judge.workers={args.judge_workers}", "rollout.memory=0.1"]
-    return [_command(f"score {name}", words, args)]
+    jobs = []
+    for suite, file in SUITES.items():
+        out = args.out / "bench" / f"{name}.{suite}"
+        if not (out / "scores.json").exists():
+            words = ["eval", model, "--suite", str(args.data / file), *toy, "--temperature", "0.2", "-o", str(out)]
+            words += ["judge.time_limit_s=2", f"judge.workers={args.judge_workers}", "rollout.memory=0.1"]
+            jobs.append(_command(f"score {name} {suite}", words, args))
+    return jobs
 
 
 def _command(name: str, words: list[str], args: argparse.Namespace) -> Command:
@@ -180,24 +184,22 @@ def report(out: Path, data: Path) -> str:
     stronger = load_problems(data / REWARDS["forged"])
     forged = {problem.id: problem for problem in stronger if len(problem.tests) > weak[problem.id]}
     lines = [
-        "| run | steps | reward | validation (examples) | test | wrong among accepted, first and last 4 steps kept |"
+        "| run | steps | reward | validation (examples) | validation (forged) | test "
+        "| wrong among accepted, first and last 4 steps kept |"
     ]
-    lines += ["| --- | --- | --- | --- | --- | --- |"]
-    base = out / "bench" / "base.test" / "scores.json"
-    lines += [f"| untrained | | | | {_scored(base)} | |"] if base.exists() else []
+    lines += ["| --- | --- | --- | --- | --- | --- | --- |", f"| untrained | | | | {_scores(out, 'base')} | |"]
     with Judge() as judge:
         for folder in sorted((out / "runs").glob("*")):
             rows = list(read_metrics(folder))
             rewards = [row["reward"] for row in rows if row.get("reward") is not None]
             seen = [row["test_accuracy"] for row in rows if row.get("test_accuracy") is not None]
             ends = [sum(part) / len(part) for part in (rewards[:ENDS], rewards[-ENDS:]) if part]
-            scores = out / "bench" / f"{folder.name}.test" / "scores.json"
             files = sorted((folder / "rollouts").glob("step_*.jsonl.gz"))
             wrong = [_wrong(part, forged, judge) for part in (files[:4], files[-4:])]
             lines.append(
                 f"| {folder.name} | {len(rewards)} | {' -> '.join(f'{end:.3f}' for end in ends)} "
                 f"| {' -> '.join(f'{100 * value:.1f}%' for value in seen)} "
-                f"| {_scored(scores) if scores.exists() else ''} | {'; '.join(wrong)} |"
+                f"| {_scores(out, folder.name)} | {'; '.join(wrong)} |"
             )
     (out / "report.md").write_text("\n".join(lines) + "\n")
     (out / "report.json").write_text(json.dumps(lines) + "\n")
@@ -221,7 +223,13 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
+def _scores(out: Path, name: str) -> str:
+    return " | ".join(_scored(out / "bench" / f"{name}.{suite}" / "scores.json") for suite in ("forged", "test"))
+
+
 def _scored(path: Path) -> str:
+    if not path.exists():
+        return ""
     scores = json.loads(path.read_text())
     found = next(iter(scores["scores"].values()))["robust"]
     return f"{100 * found['accuracy']:.1f}% ({100 * found['low']:.1f} to {100 * found['high']:.1f})"
