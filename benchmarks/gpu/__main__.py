@@ -7,5 +7,6 @@ if __name__ == "__main__":
         "qwen",
         "sample",
         "rewards",
+        "packed",
         stopped="stopped; the same command goes on with what is left",
     )

@@ -1,7 +1,7 @@
 """What an update costs when the prompt of a group is computed once: ways of attention, side by side.
 
-    python -m benchmarks.gpu packed --json packed.json                       # Qwen2.5-Coder-1.5B's shape, random weights
-    python -m benchmarks.gpu packed --shape tiny --groups 2 --samples 3      # on a CPU, float32
+    python -m benchmarks.gpu packed --json packed.json                    # the shape of a model of 1.5B, random weights
+    python -m benchmarks.gpu packed --shape tiny --groups 2 --samples 3   # on a CPU, float32
 
 One forward and backward pass over groups of responses with random tokens and advantages, by
 
