@@ -20,9 +20,10 @@ same model samples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
 from typing import Any
 
 import torch
@@ -78,13 +79,27 @@ class Packed:
     asking: Pieces  # all responses to a prompt, counted from the end of the prompts
     asked: Pieces  # prompts
     lengths: list[int]  # tokens of each response
-    masks: list[tuple[slice, slice, Tensor]] = field(default_factory=list)  # of each prompt, where they are needed
 
     def unpacked(self, values: Tensor) -> Tensor:
         """Values (tokens,) or (1, tokens) of the row as (responses, longest), with 0 behind the shorter ones."""
         mask = self.mask
         out = values.new_zeros(mask.shape)
         return out.masked_scatter(mask, values.reshape(-1)[self.prompts :])
+
+    @cached_property
+    def masks(self) -> list[tuple[slice, slice, Tensor]]:
+        """For each prompt: where it is, where its responses are, and whom each of these tokens attends to."""
+        out = []
+        lengths = torch.tensor(self.lengths)
+        edges = [part.starts.tolist() for part in (self.asked, self.asking)]
+        ends = lengths.cumsum(0)
+        for (first, last), (begin, end) in zip(*(pairwise(each) for each in edges), strict=True):
+            here = lengths[(ends > begin) & (ends <= end)]
+            pieces = torch.arange(len(here)).repeat_interleave(here)
+            number = torch.cat([torch.full((last - first,), -1), pieces]).to(self.ids.device)
+            allowed = ((number[None] < 0) | (number[:, None] == number[None])).tril()
+            out.append((slice(first, last), slice(self.prompts + begin, self.prompts + end), allowed))
+        return out
 
     @property
     def mask(self) -> Tensor:
@@ -111,7 +126,7 @@ def pack(rows: Sequence[Row], device: Any) -> Packed:
     before = [len(prompt) - 1 for prompt, _ in groups]
     lengths = [len(response) for _, responses in groups for response in responses]
     asking = [sum(map(len, responses)) for _, responses in groups]
-    packed = Packed(
+    return Packed(
         torch.tensor([ids], device=device),
         torch.tensor([positions], device=device),
         torch.tensor([labels], device=device),
@@ -121,21 +136,6 @@ def pack(rows: Sequence[Row], device: Any) -> Packed:
         asked=Pieces.of(before, device),
         lengths=lengths,
     )
-    if torch.device(device).type != "cuda":
-        packed.masks.extend(_masks(groups, prompts, device))
-    return packed
-
-
-def _masks(groups: Sequence[tuple[list[int], list[list[int]]]], at: int, device: Any) -> Iterator[Any]:
-    """For each prompt: where it is, where its responses are, and whom each of these tokens attends to."""
-    first = 0
-    for prompt, responses in groups:
-        size = len(prompt) - 1
-        pieces = torch.arange(len(responses)).repeat_interleave(torch.tensor([len(one) for one in responses]))
-        number = torch.cat([torch.full((size,), -1), pieces]).to(device)
-        allowed = (number[None] < 0) | (number[:, None] == number[None])
-        yield slice(first, first + size), slice(at, at + len(pieces)), allowed.tril()
-        first, at = first + size, at + len(pieces)
 
 
 def inputs(packed: Packed) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def attention(
         found: tuple[Tensor, None] = ALL_ATTENTION_FUNCTIONS["sdpa"](module, q, k, v, mask, **options)
         return found
     scale = options.get("scaling") or q.size(-1) ** -0.5
-    if packed.masks:
-        return _masked(q, k, v, scale, packed).transpose(1, 2), None
+    if not v.is_cuda or v.dtype == torch.float32:  # flash attention wants a GPU and two bytes a number
+        return _masked(q.to(v.dtype), k.to(v.dtype), v, scale, packed).transpose(1, 2), None
     rows = [x[0].transpose(0, 1).to(v.dtype) for x in (q, k, v)]  # rotation leaves queries and keys in float32
     return _Merged.apply(*rows, scale, packed)[None], None
 

@@ -68,6 +68,11 @@ def batches(config: Config, devices: int = 1) -> Batches:
         raise PlanError(
             f"grpo.importance={config.grpo.importance} is made by packed passes only; set train.update=packed too"
         )
+    if train.update == "packed" and config.model.attention not in ("auto", "sdpa"):
+        raise PlanError(
+            f"train.update=packed has an attention of its own, and model.attention={config.model.attention} would have "
+            "no effect; leave model.attention out, or set train.update=padded"
+        )
     problems = train.train_batch_size
     mini = train.ppo_mini_batch_size or problems
     if problems % mini:

@@ -168,3 +168,8 @@ def test_weights_are_the_ratio_of_a_token_or_of_a_response_up_to_the_cap() -> No
     torch.testing.assert_close(updates._weights(gap), gap.exp().clamp(max=2.0))
     updates.importance = "sequence"
     torch.testing.assert_close(updates._weights(gap), torch.tensor([[2.0] * 3, [math.exp(0.3)] * 3]))
+
+
+def test_an_attention_by_name_is_refused_beside_packed_passes(tmp_path: Any) -> None:
+    with pytest.raises(PlanError, match=r"model\.attention=eager"):
+        trained(tmp_path / "run", "train.update=packed", "model.attention=eager")

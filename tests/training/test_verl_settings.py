@@ -93,11 +93,15 @@ OURS = {  # read by our own code, in the trainer's process
 REFUSED = {
     "grpo.diversity_target": "grpo.temperature=auto",  # of no use without it
     "grpo.dynamic_sampling": "grpo.dynamic_sampling=2",
+    "grpo.importance": "grpo.importance=token",
+    "grpo.importance_cap": "grpo.importance=token",  # of no use without it
     "model.lora_alpha": "model.lora_rank=8",
     "model.lora_rank": "model.lora_rank=8",
     "model.lora_targets": "model.lora_rank=8",
     "rollout.engine": "rollout.engine=graph",
     "rollout.straggler_s": "rollout.straggler_s=5.0",
+    "train.pass_tokens": "train.update=packed",  # of no use without it
+    "train.update": "train.update=packed",
 }
 
 

@@ -184,6 +184,10 @@ def refusals(config: Config) -> list[str]:
         found.append("grpo.dynamic_sampling works with run.engine=trl only: set grpo.dynamic_sampling=0")
     if grpo.temperature == "auto":
         found.append('grpo.temperature="auto" works with run.engine=trl only: choose beforehand, microcoder calibrate')
+    if train.update == "packed":
+        found.append("train.update=packed works with run.engine=trl only: set train.update=padded")
+    if grpo.importance in ("token", "sequence"):
+        found.append(f"grpo.importance={grpo.importance} works with run.engine=trl only: set grpo.importance=auto")
     if rollout.straggler_s:
         found.append("rollout.straggler_s works with run.engine=trl only: set rollout.straggler_s=0")
     if rollout.engine == "graph":
