@@ -37,6 +37,7 @@ class Batches:
     mini: int  # problems in an update
     micro: int  # responses in a pass, on one device
     devices: int
+    pass_tokens: int = 0  # packed: what TRL takes for one pass is made in passes of so many tokens; 0: padded
 
     @property
     def responses(self) -> int:
@@ -54,10 +55,12 @@ class Batches:
 
     def words(self) -> str:
         devices = f" x {self.devices} devices" if self.devices > 1 else ""
+        passes = f"{self.passes} pass{'es' * (self.passes > 1)} x {self.micro} responses"
+        if self.pass_tokens:
+            passes = f"{self.micro} responses in packed passes of up to {self.pass_tokens:,} tokens"
         return (
             f"a step = {self.problems} problems x {self.samples} samples = {self.responses} responses = {self.updates} "
-            f"update{'s' * (self.updates > 1)} x {self.passes} pass{'es' * (self.passes > 1)} x {self.micro} "
-            f"responses{devices}"
+            f"update{'s' * (self.updates > 1)} x {passes}{devices}"
         )
 
 
@@ -94,6 +97,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
             f"an update has {mini} problems x {samples} samples = {share} responses, which {devices} devices cannot "
             f"share evenly; try train.ppo_mini_batch_size={math.lcm(mini, devices)}"
         )
+    if train.update == "packed":
+        return Batches(problems, samples, mini, share // devices, devices, train.pass_tokens)
     micro = min(train.micro_batch_size, share // devices)
     if share // devices % micro:
         raise PlanError(
@@ -294,19 +299,21 @@ def memory(config: Config, counts: Batches, model: Any, prompt: int, gpu: int) -
     length = prompt + limit
     kept = 2 if config.model.gradient_checkpointing else 16  # activations of a layer that wait for the backward pass
     in_a_pass = 2 if gpu and config.train.bf16 else size
-    activations = counts.micro * length * text.hidden_size * text.num_hidden_layers * kept * in_a_pass
-    logits = 3 * counts.micro * limit * text.vocab_size * (4 if config.train.float32_head else in_a_pass)
+    tokens = max(counts.pass_tokens, length) if counts.pass_tokens else counts.micro * length
+    activations = tokens * text.hidden_size * text.num_hidden_layers * kept * in_a_pass
+    scored = min(tokens, counts.micro * limit)
+    logits = 3 * scored * text.vocab_size * (4 if config.train.float32_head else in_a_pass)
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     rows = min(config.rollout.batch, counts.responses // counts.devices)
-    tokens = 2 * text.num_hidden_layers * heads * head * length  # keys and values of one response
+    cached = 2 * text.num_hidden_layers * heads * head * length  # keys and values of one response
     reference = weights * size if config.grpo.kl and not config.model.lora_rank else 0
     parts = {"weights": weights * size + reference, "gradients and Adam": trained * (size + 8)}
     if gpu and config.rollout.engine != "transformers":  # in bfloat16, from a copy of the weights
         parts["weights for sampling"] = 2 * weights
-        cache = min(rows * tokens * 2, config.rollout.memory * gpu)
+        cache = min(rows * cached * 2, config.rollout.memory * gpu)
     else:
-        cache = rows * tokens * size
+        cache = rows * cached * size
     return {**parts, "a pass": activations + logits, "key-value cache": cache}
 
 

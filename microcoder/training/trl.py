@@ -81,7 +81,7 @@ class TrlStageTrainer(GRPOTrainer):
             peft_config=adapter(config),
             callbacks=list(callbacks),
         )
-        self.packed = self._packed_updates() if config.train.update == "packed" else None
+        self.packed = self._packed_updates() if counts.pass_tokens else None
         self.updates: list[Update] = []
         if self.ref_model is not None and source.adapter:  # which TRL does not know of: it loads the model by its name
             reference, start = self.accelerator.unwrap_model(self.ref_model), self.accelerator.unwrap_model(self.model)
@@ -216,7 +216,6 @@ class TrlStageTrainer(GRPOTrainer):
         return PackedUpdates(
             self.counts,
             self.objective,
-            self.config.train.pass_tokens,
             self.accelerator,
             score,
             self._reference if self.objective.kl else None,
@@ -391,12 +390,11 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
     options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
     if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
         options["vllm_importance_sampling_mode"] = "token_truncate"
-    passes = counts.passes if config.train.update == "padded" else 1  # packed ones are made within TRL's only pass
     return GRPOConfig(
         output_dir=folder,
-        per_device_train_batch_size=counts.micro * counts.passes // passes,
-        gradient_accumulation_steps=passes,
-        steps_per_generation=passes * counts.updates,
+        per_device_train_batch_size=counts.micro,
+        gradient_accumulation_steps=counts.passes,
+        steps_per_generation=counts.passes * counts.updates,
         num_generations=counts.samples,
         max_steps=train.steps * counts.updates,
         temperature=stage.temperature,

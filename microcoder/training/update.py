@@ -51,7 +51,6 @@ class Update:
 class PackedUpdates:
     """Deals out the responses of a step to updates and passes, and computes their losses.
 
-    budget      tokens of a pass
     importance  whether tokens are weighed by p_trainer / p_sampler: "none", "token" or "sequence"; at most `cap`
     score       (model, packed) -> log-probabilities (responses, longest)
     reference   (packed, score) -> the same under the reference policy; None: there is no KL
@@ -59,7 +58,6 @@ class PackedUpdates:
 
     counts: Batches
     objective: Objective
-    budget: int
     accelerator: Any
     score: Score
     reference: Callable[[Packed, Score], Tensor] | None = None
@@ -78,7 +76,7 @@ class PackedUpdates:
         for first in range(0, len(responses), share):
             rows = responses[first : first + share]
             live = [row for row in rows if row.ids and (row.advantage or self.objective.kl)]
-            parts = fill([(row.prompt, row.ids) for row in live], self.budget)
+            parts = fill([(row.prompt, row.ids) for row in live], self.counts.pass_tokens)
             passes = [Pass([live[n] for n in numbers]) for numbers in parts]
             tokens, most = self._over_devices(sum(len(row.ids) for row in rows), len(passes))
             shortest = min(

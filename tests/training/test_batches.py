@@ -37,6 +37,14 @@ def test_no_mini_batch_is_one_update_and_a_pass_is_no_larger_than_it():
     assert found.words() == "a step = 2 problems x 4 samples = 8 responses = 1 update x 1 pass x 8 responses"
 
 
+def test_packed_passes_are_counted_in_tokens_and_need_no_size_that_divides():
+    found = batches(settings("train.update=packed", "train.pass_tokens=5000", "train.micro_batch_size=7"))
+    assert found.words() == (
+        "a step = 2 problems x 4 samples = 8 responses = 1 update x 8 responses in packed passes of up to 5,000 tokens"
+    )
+    assert found.passes == 1
+
+
 sizes = st.integers(1, 40)
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import microcoder
 from microcoder.runs import checkpoints, read_info, read_metrics, read_rollouts
 
@@ -25,15 +27,20 @@ SETTINGS = (
 )
 
 
-def test_two_processes_share_a_step_and_one_of_them_writes_it_down(tmp_path):
+PADDED = "16 responses = 1 update x 2 passes x 4 responses x 2 devices"
+PACKED = "16 responses = 1 update x 8 responses in packed passes of up to 400 tokens x 2 devices"
+
+
+@pytest.mark.parametrize("options", [(PADDED,), (PACKED, "train.update=packed", "train.pass_tokens=400")])
+def test_two_processes_share_a_step_and_one_of_them_writes_it_down(tmp_path, options):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    command += ["-m", "microcoder.cli", "train", "demo", f"train.folder={tmp_path}", *SETTINGS]
+    command += ["-m", "microcoder.cli", "train", "demo", f"train.folder={tmp_path}", *SETTINGS, *options[1:]]
     root = str(Path(microcoder.__file__).parents[1])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     run = tmp_path / "demo"
-    assert "16 responses = 1 update x 2 passes x 4 responses x 2 devices" in done.stdout
+    assert options[0] in done.stdout
     assert done.stdout.count("before: test accuracy") == 1  # the second process is silent
     assert [line["step"] for line in read_metrics(run)] == [0, 1, 2]
     assert [line["rows"] for line in read_metrics(run)[1:]] == [16, 16]
