@@ -4,9 +4,9 @@ if __name__ == "__main__":
     run(
         "benchmarks.gpu",
         "prepare",
-        "qwen",
+        "forge",
+        "arms",
         "sample",
-        "rewards",
         "packed",
         stopped="stopped; the same command goes on with what is left",
     )

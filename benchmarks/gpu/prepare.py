@@ -1,4 +1,4 @@
-"""The problems of `qwen.py`, from LeetCodeDataset and HumanEval, in files that need no more than the core package.
+"""The problems of `arms`, from LeetCodeDataset and HumanEval, in files that need no more than the core package.
 
     python -m benchmarks.gpu prepare --train leetcode-train-v0.2.0.jsonl.gz --test leetcode-test-v0.3.1.jsonl.gz \
         --humaneval humaneval.jsonl.gz --out DATA

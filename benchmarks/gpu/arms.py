@@ -1,0 +1,337 @@
+"""Trainings of one model side by side on one GPU, alike in everything but what their arms say, and scored.
+
+    python -m benchmarks.gpu arms run    --model FOLDER --data DATA --out DIR --arms ARM ... --seeds 0 1 --budget 1200
+    python -m benchmarks.gpu arms report --out DIR --data DATA
+    python -m benchmarks.gpu arms pack   --out DIR --to FOLDER
+
+An arm is one of the names in ARMS, or a preset and settings with a name of their own: "hot=grpo_plus
+grpo.temperature=1.2". DATA is what `prepare` and `forge` wrote. `run` can be stopped and typed again: what is finished
+stays, a run that was stopped goes on from its last checkpoint. A run is begun only if it can be expected to end and to
+be scored within the budget, going by those that have ended; after the budget what is under way is told to stop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import shutil
+import sys
+import tarfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from microcoder.evaluation.folder import compare_scores, read_scores
+from microcoder.runs import latest_checkpoint, read_metrics, steps
+from microcoder.schema import Solution
+from microcoder.study.launch import Command, side_by_side, tail
+
+BASE = "base"  # the name of the untrained model among the runs
+EXAMPLES, FORGED = "train.jsonl.gz", "train-forged.jsonl.gz"
+ARMS = {
+    "examples": f"grpo_plus data.train={{data}}/{EXAMPLES}",  # the two or three examples of a statement as rewards
+    "forged": "grpo_plus",
+    "padded": "grpo_plus train.update=padded train.micro_batch_size=8",
+    "grpo": "grpo",
+    "grpo_plus": "grpo_plus",
+    "dapo": "dapo",
+    "dr_grpo": "dr_grpo",
+    "microcoder": "microcoder",
+    "microcoder-TD": "microcoder grpo.temperature=auto",
+}
+COMMON = [
+    "data.train_size=100000",  # all of them
+    "data.test_size=100000",
+    "data.max_prompt_tokens=1024",
+    "grpo.temperature=1",  # all arms alike
+    "train.eval_temperature=0.2",
+    "train.eval_tries=4",
+    "train.max_response_tokens=1024",
+    "train.keep_checkpoints=1",
+    "train.update=packed",
+    "train.pass_tokens=8192",
+    "train.lr=3e-6",
+    "rollout.memory=0.09",  # of 141 GB: room for 512 responses of 1,024 tokens
+    "judge.time_limit_s=1",  # an endless loop costs a worker this long
+]
+SIZES = {  # --size
+    "full": ["train.train_batch_size=64", "train.ppo_mini_batch_size=32", "grpo.samples=8"],
+    "toy": ["train.train_batch_size=2", "train.ppo_mini_batch_size=1", "grpo.samples=2", "train.max_response_tokens=24",
+            "train.eval_tries=1", "data.train_size=4", "data.test_size=2"],
+}  # fmt: skip
+SUITES = {"test": "test.jsonl.gz", "forged": "validation-forged.jsonl.gz", "humaneval": "humaneval.jsonl.gz"}
+ENDS = 3  # steps whose mean stands for the beginning and the end of a run
+VOLUME = 15_000_000  # bytes of a packed file
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("run", "report", "pack"))
+    parser.add_argument("--model", default="", metavar="FOLDER", help="the model, as transformers has it")
+    parser.add_argument("--data", type=Path, metavar="DATA")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--arms", nargs="+", default=["examples", "forged"], metavar="ARM", help=", ".join(ARMS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--every", type=int, default=0, help="steps between evaluations; a quarter of all")
+    parser.add_argument("--suites", nargs="*", choices=SUITES, default=["test", "forged"])
+    parser.add_argument("--tries", type=int, default=8, help="of a scoring, at T 0.2")
+    parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
+    parser.add_argument("--together", type=int, default=3, help="jobs at a time")
+    parser.add_argument("--judge-workers", type=int, default=4, help="of each job")
+    parser.add_argument("--drop-weights", action="store_true", help="remove a run's weights once it is scored")
+    parser.add_argument("--size", choices=SIZES, default="full", help="toy: to see that all of it works")
+    parser.add_argument("--set", nargs="*", action="extend", default=[], metavar="section.key=value")
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="of pack")
+    parser.add_argument("--rollouts", type=int, default=3, metavar="N", help="of pack: steps of a run that go along")
+    args = parser.parse_args()
+    args.out = args.out.resolve()
+    if args.command == "pack":
+        for path in pack(args.out, args.to or args.out, args.rollouts):
+            print(f"{path} {path.stat().st_size:,} bytes")
+        return 0
+    if args.data is None:
+        parser.error("--data is missing")
+    args.data = args.data.resolve()
+    if args.command == "report":
+        print(report(args.out, args.data))
+        return 0
+    return Experiment(args).run()
+
+
+class Experiment:
+    """The jobs of `run`."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args, self.out = args, args.out
+        arms = dict(_arm(words) for words in args.arms)
+        self.runs = {f"{name}-s{seed}": (words, seed) for seed in args.seeds for name, words in arms.items()}
+        self.deadline = time.monotonic() + args.budget
+        self.took: dict[str, float] = {}  # the last training and scoring that ended, in seconds
+        self.failed: list[str] = []
+
+    def run(self) -> int:
+        jobs = [self._train(name) for name in self.runs if not finished(self.out / "runs" / name)]
+        for name in (BASE, *self.runs):
+            if name == BASE or finished(self.out / "runs" / name):
+                jobs += self._scores(name)
+        left = side_by_side(jobs, self.args.together, self.args.budget, self._ended, self._fits)
+        for job in left:
+            print(f"{job.name}: not finished; the same command goes on with it", flush=True)
+        print("not all is done" if left else "all is done", flush=True)
+        return 1 if self.failed else 0
+
+    def _fits(self, job: Command) -> bool:
+        """Whether a training can be expected to end in time, and to be scored."""
+        if not job.name.startswith("train") or "train" not in self.took:
+            return True
+        return time.monotonic() + self.took["train"] + self.took.get("score", 30.0) < self.deadline
+
+    def _ended(self, job: Command, status: int, seconds: float) -> list[Command]:
+        kind, name = job.name.split()[:2]
+        said = f"FAILED with exit status {status}:\n{tail(job.log)}" if status else "done"
+        print(f"{job.name}: {said}, {seconds:.0f} s", flush=True)
+        if status:
+            self.failed.append(job.name)
+            return []
+        self.took[kind] = seconds
+        folder = self.out / "runs" / name
+        if kind == "train":
+            for file in folder.glob("checkpoints/*/optimizer.pt"):  # two thirds of a checkpoint
+                file.unlink()
+        follow = self._scores(name)
+        if not follow and self.args.drop_weights:
+            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        return follow if kind == "train" else []
+
+    def _train(self, name: str) -> Command:
+        (preset, *words), seed = self.runs[name]
+        every = self.args.every or max(1, self.args.steps // 4)
+        forged = self.args.data / FORGED
+        words = [
+            f"model.name={self.args.model}",
+            f"data.train={forged if forged.exists() else self.args.data / EXAMPLES}",
+            f"data.test={self.args.data / 'validation.jsonl.gz'}",
+            f"grpo.preset={preset}",
+            *COMMON,
+            *SIZES[self.args.size],
+            f"train.steps={self.args.steps}",
+            f"train.eval_every={every}",
+            f"train.save_every={every}",
+            f"judge.workers={self.args.judge_workers}",
+            *(word.format(data=self.args.data) for word in words),
+            *self.args.set,
+            f"train.seed={seed}",
+            f"train.folder={self.out / 'runs'}",
+            f"train.name={name}",
+        ]
+        there = latest_checkpoint(self.out / "runs" / name)
+        return self._command(f"train {name}", ["train", *words, *(["--resume"] if there else [])])
+
+    def _scores(self, name: str) -> list[Command]:
+        toy = ["--first", "3", "--limit", "24", "-n", "1"]
+        full = ["--limit", "1024", "-n", str(self.args.tries)]
+        model = self.args.model if name == BASE else str(self.out / "runs" / name)
+        jobs = []
+        for suite in self.args.suites:
+            out, file = self.out / "bench" / f"{name}.{suite}", self.args.data / SUITES[suite]
+            if (out / "scores.json").exists():
+                continue
+            what = ["--suite", "humaneval", "--data", str(file)] if suite == "humaneval" else ["--suite", str(file)]
+            size = toy if self.args.size == "toy" else full
+            words = ["eval", model, *what, *size, "--temperature", "0.2", "-o", str(out)]
+            words += ["judge.time_limit_s=2", f"judge.workers={self.args.judge_workers}", "rollout.memory=0.1"]
+            jobs.append(self._command(f"score {name} {suite}", words))
+        return jobs
+
+    def _command(self, name: str, words: Sequence[str]) -> Command:
+        log = self.out / "logs" / f"{name.replace(' ', '-')}.log"
+        return Command(name, [sys.executable, "-m", "microcoder.cli", *words], log)
+
+
+def _arm(text: str) -> tuple[str, list[str]]:
+    """The name of an arm, and its words: a preset, then settings."""
+    first, _, rest = text.partition("=")
+    if rest:
+        return first, ARMS.get(rest, rest).split()
+    if text not in ARMS:
+        raise SystemExit(f"no arm is named {text}; there are: {', '.join(ARMS)}; or NAME='preset setting=value ...'")
+    return text, ARMS[text].split()
+
+
+def finished(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / "summary.json").read_text())["status"] == "finished")
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+# --- the table
+
+HEADS = (
+    "run", "steps", "reward", "validation", "test", "against base", "validation, forged", "wrong among accepted",
+    "D", "entropy", "tokens", "truncated", "no signal", "s/step", "sampling", "waiting", "update",
+)  # fmt: skip
+
+
+def report(out: Path, data: Path) -> str:
+    """A table of what there is. Wrong among accepted: of the different programs that a run's own tests accepted in the
+    first and last four steps whose rollouts are there, those that the forged tests refuse.
+    """
+    from microcoder import Judge, load_problems
+
+    forged = {}
+    if (data / FORGED).exists():
+        weak = {problem.id: len(problem.tests) for problem in load_problems(data / EXAMPLES)}
+        forged = {one.id: one for one in load_problems(data / FORGED) if len(one.tests) > weak[one.id]}
+    rows = [(BASE, "", "", "", _score(out, BASE, "test"), "", _score(out, BASE, "forged"), *[""] * 10)]
+    with Judge() as judge:
+        rows += [_row(path.parent, out, forged, judge) for path in sorted((out / "runs").glob("*/metrics.jsonl"))]
+    lines = [HEADS, tuple("---" for _ in HEADS), *rows]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    (out / "report.md").write_text(table)
+    return table
+
+
+def _row(run: Path, out: Path, forged: dict[str, Any], judge: Any) -> tuple[str, ...]:
+    lines = read_metrics(run)
+    trained = [line for line in lines if line["step"]]
+    tested = [line["test_accuracy"] for line in lines if line.get("test_accuracy") is not None]
+    files = sorted((run / "rollouts").glob("step_*.jsonl.gz"))
+    wrong = [_wrong(part, forged, judge) for part in (files[:4], files[-4:])] if forged and files else []
+    seconds = [_mean(trained, name) for name in ("step_s", "generation_s", "judging_s", "update_s")]
+    return (
+        run.name,
+        str(len(trained)),
+        _course(trained, "reward", "{:.3f}"),
+        ", ".join(f"{value:.1%}" for value in tested),
+        _score(out, run.name, "test"),
+        _against(out, run.name, "test"),
+        _score(out, run.name, "forged"),
+        "; ".join(wrong),
+        _course(trained, "diversity", "{:.3f}"),
+        _course(trained, "entropy", "{:.3f}"),
+        _course(trained, "length_mean", "{:.0f}"),
+        _course(trained, "truncated_share", "{:.1%}"),
+        _course(trained, "no_signal_share", "{:.0%}"),
+        *("" if value is None else f"{value:.1f}" for value in seconds),
+    )
+
+
+def _wrong(files: list[Path], forged: dict[str, Any], judge: Any) -> str:
+    accepted = {
+        (row["problem"], row["code"]): forged[row["problem"]]
+        for file in files
+        for row in _rows(file)
+        if row.get("verdict") == "accepted" and row["problem"] in forged
+    }
+    pairs = [(problem, Solution(problem.id, code=code)) for (_, code), problem in accepted.items()]
+    refused = sum(not verdict.accepted for _, verdict in judge.map(pairs))
+    return f"{refused} of {len(pairs)}" if pairs else "none accepted"
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _score(out: Path, name: str, suite: str) -> str:
+    path = out / "bench" / f"{name}.{suite}" / "scores.json"
+    if not path.exists():
+        return ""
+    cell = next(iter(json.loads(path.read_text())["scores"].values()))["robust"]
+    interval = "" if cell["low"] is None else f" ({100 * cell['low']:.1f} to {100 * cell['high']:.1f})"
+    return f"{100 * cell['accuracy']:.1f}%{interval}"
+
+
+def _against(out: Path, name: str, suite: str) -> str:
+    """The difference from the untrained model, problem by problem."""
+    folders = [out / "bench" / f"{one}.{suite}" for one in (BASE, name)]
+    if not all((folder / "scores.json").exists() for folder in folders):
+        return ""
+    found, _ = compare_scores(*map(read_scores, folders))
+    interval = "" if found["low"] is None else f" ({100 * found['low']:+.1f} to {100 * found['high']:+.1f})"
+    return f"{100 * found['difference']:+.1f}{interval}, p {found['p']:.3f}"
+
+
+def _course(lines: list[dict[str, Any]], name: str, form: str) -> str:
+    ends = [_mean(lines[:ENDS], name), _mean(lines[-ENDS:], name)]
+    return " -> ".join("" if value is None else form.format(value) for value in ends)
+
+
+def _mean(lines: list[dict[str, Any]], name: str) -> float | None:
+    values = [line[name] for line in lines if line.get(name) is not None]
+    return sum(values) / len(values) if values else None
+
+
+# --- what is brought home
+
+
+def pack(out: Path, to: Path, rollouts: int) -> list[Path]:
+    """Everything but weights as results.tar.xz.NN, which `cat` joins; rollouts of so many steps of each run."""
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:xz", preset=2) as archive:
+        for path in _small(out, rollouts):
+            archive.add(path, path.relative_to(out), recursive=False)
+    data = held.getvalue()
+    to.mkdir(parents=True, exist_ok=True)
+    written = []
+    for number, start in enumerate(range(0, len(data), VOLUME)):
+        written.append(to / f"results.tar.xz.{number:02}")
+        written[-1].write_bytes(data[start : start + VOLUME])
+    return written
+
+
+def _small(out: Path, rollouts: int) -> list[Path]:
+    found = [path for path in sorted(out.glob("*")) if path.suffix == ".md"]
+    found += sorted(out.glob("logs/*.log"))
+    found += [path for path in sorted(out.glob("bench/*/*")) if path.is_file()]
+    for run in sorted((out / "runs").glob("*/")):
+        found += [path for path in sorted(run.glob("*")) if path.suffix in (".toml", ".json", ".jsonl")]
+        there = steps(run)
+        wanted = {round(n * (len(there) - 1) / max(rollouts - 1, 1)) for n in range(rollouts)} if there else set()
+        found += [run / "rollouts" / f"step_{there[n]:05}.jsonl.gz" for n in sorted(wanted)]
+    return found
