@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=60, help="faults of each kind, and as many controls")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--half", choices=HALVES, default="dev")
+    parser.add_argument("--forge", action="store_true", help="with the test forge; only kinds that verification finds")
     parser.add_argument("--misses", action="store_true", help="show what was not found, and false alarms")
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
@@ -49,9 +50,9 @@ def main() -> None:
     print(f"\n{'kind':26} {'n':>3} {'found':>5}  {'recall':19} {'false':>5}  {'precision':19} aside     s  right is")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(pools, Runs(Path(folder)), args.n, args.seed, args.half)
+        bench = Bench(pools, Runs(Path(folder), args.forge), args.n, args.seed, args.half)
         for kind in KINDS:
-            if not args.kinds or kind.name in args.kinds:
+            if (not args.kinds or kind.name in args.kinds) and (not args.forge or kind.upto == "verify"):
                 rows.append(bench.measure(kind))
                 show(rows[-1], args.misses)
     total = {name: sum(row[name] for row in rows) for name in ("n", "found", "false", "aside", "s")}

@@ -70,6 +70,8 @@ class Kind:
     def found(self, planted: Outcome, control: Outcome, original: str) -> bool:
         if self.repaired is not None:
             return not planted.reason and self.repaired(planted.problem) == self.repaired(control.problem)
+        if not planted.reason and "weak_tests" in self.right and planted.problem.extra.get("forge", {}).get("tests"):
+            return True  # mended: the forge gave it tests that verification finds strong
         named = (f"of {original} ", f" with {original} ") if self.meets else ("",)
         return planted.reason in self.right and any(name in f"{planted.detail} " for name in named)
 
@@ -93,17 +95,17 @@ class Nobody:
 
 
 class Runs:
-    """Each run of the pipeline in a folder of its own below `folder`."""
+    """Each run of the pipeline in a folder of its own below `folder`; with the test forge or without."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.number = folder, itertools.count()
+    def __init__(self, folder: Path, forge: bool = False) -> None:
+        self.folder, self.number, self.forge = folder, itertools.count(), {"enabled": forge}
 
     def outcomes(
         self, kind: Kind, problems: Iterable[Problem], evaluation: Sequence[Problem] = ()
     ) -> dict[str, Outcome]:
         """By id. All of them meet in one index of duplicates, in this order."""
         out = self.folder / str(next(self.number))
-        settings = {"difficulty": {"by": "none"}, **kind.settings}
+        settings = {"difficulty": {"by": "none"}, "forge": self.forge, **kind.settings}
         if evaluation:
             (out / "sets").mkdir(parents=True)
             write_rows(out / "sets" / "evaluation.jsonl", [problem.to_dict() for problem in evaluation])
