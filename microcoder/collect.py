@@ -7,8 +7,9 @@
 2. The same program for the same problem is judged once.
 3. A verdict that comes too late is cut. Slow programs are seldom right, so scores over the other verdicts are too high.
 
-`Collector` is the loop, for any items that have a program. `respond` runs it over the completions of a sampler.
-`load_sampler` loads a model as a sampler; nothing else here loads torch.
+`Collector` is the loop, for any items that have a program. `respond` runs it over the completions of a sampler;
+`Responding` does the same and lets its caller work while the last programs are being judged. `load_sampler` loads a
+model as a sampler; nothing else here loads torch.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import queue
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .judge.base import Judging
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .sampling import Completion, GraphSampler, Sampler, VllmSampler
 
 FAULT = "internal_error"  # a fault of the judge: neither right nor wrong
+PENDING = Verdict("")  # not judged yet
 Item = TypeVar("Item")
 
 
@@ -62,21 +64,41 @@ class Response:
     def faulty(self) -> bool:
         return self.verdict.verdict == FAULT
 
+    @property
+    def pending(self) -> bool:
+        return self.verdict is PENDING
+
 
 @dataclass
 class Collector(Generic[Item]):
-    """Judge programs as they arrive, and yield each one with its verdict as soon as that is ready.
+    """Judge programs as they arrive.
+
+    collector(items, key, program) yields each item with its verdict as soon as that is ready. Or in single steps, to do
+    something else while the last programs are being judged: `put` every item, `close`, and `settle` until nothing is
+    left.
 
     judge         the judge to submit programs to
     straggler_s   seconds to wait for verdicts once the last program has come in; 0: wait for all
-    seconds       times of the last call: generation_s, judging_s (the wait after it), judging_floor_s
+    seconds       generation_s, judging_s (what was waited after it), judging_floor_s
     """
 
     judge: Judging
     straggler_s: float = 0.0
-    seconds: dict[str, float] = field(default_factory=dict)
     judged: int = 0  # programs that were run
     cpu_s: float = 0.0  # CPU seconds of those programs
+
+    def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the items of another call; what was counted stays."""
+        self._started, self._generated, self._waited = time.perf_counter(), 0.0, 0.0
+        self._found: dict[Hashable, Verdict] = {}
+        self._waiting: dict[Hashable, list[Item]] = {}
+        self._asked: dict[Future[Verdict], tuple[Hashable, float]] = {}  # future -> (key, time of submission)
+        self._done: queue.SimpleQueue[Future[Verdict]] = queue.SimpleQueue()
+        self._last = 0.0  # earliest possible end of judging: each program needs its CPU time after its submission
+        self._cut = False
 
     def __call__(
         self,
@@ -89,93 +111,146 @@ class Collector(Generic[Item]):
         key       equal for items that are the same program for the same problem; such a program is judged once
         program   returns the program of an item; called once for each key
         """
-        started = time.perf_counter()
-        found: dict[Hashable, Verdict] = {}
-        waiting: dict[Hashable, list[Item]] = {}
-        asked: dict[Future[Verdict], tuple[Hashable, float]] = {}  # future -> (key, time of submission)
-        done: queue.SimpleQueue[Future[Verdict]] = queue.SimpleQueue()
-        last = 0.0  # earliest possible end of judging: each program needs its CPU time after its submission
-
-        def settle(future: Future[Verdict]) -> Iterator[tuple[Item, Verdict]]:
-            nonlocal last
-            name, when = asked.pop(future)
-            found[name] = verdict = replace(future.result(), tests=[])
-            last = max(last, when + verdict.cpu_s)
-            self.judged, self.cpu_s = self.judged + 1, self.cpu_s + verdict.cpu_s
-            for item in waiting.pop(name):
-                yield item, verdict
-
+        self.begin()
         for item in items:
-            name = key(item)
-            if name in found:
-                yield item, found[name]
-            elif name in waiting:
-                waiting[name].append(item)
-            else:
-                waiting[name] = [item]
-                now = time.perf_counter()
-                future = self.judge.submit(*program(item))
-                asked[future] = name, now
-                future.add_done_callback(done.put)
-            while not done.empty():
-                yield from settle(done.get())
-        generated = time.perf_counter()
-        while asked:
-            left = generated + self.straggler_s - time.perf_counter()
+            yield from self.put(item, key(item), program)
+            yield from self.settle()
+        self.close()
+        while self.left:
+            yield from self.settle(wait=True)
+
+    @property
+    def left(self) -> bool:
+        """Whether there are programs without a verdict."""
+        return bool(self._asked)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        waited = self._waited
+        floor = waited if self._cut else min(waited, max(0.0, self._last - self._generated))
+        return {"generation_s": self._generated - self._started, "judging_s": waited, "judging_floor_s": floor}
+
+    def put(
+        self, item: Item, name: Hashable, program: Callable[[Item], tuple[Problem, str | Solution]]
+    ) -> Iterator[tuple[Item, Verdict]]:
+        """Submit an item's program, unless it is known; then yield it with its verdict."""
+        if name in self._found:
+            yield item, self._found[name]
+        elif name in self._waiting:
+            self._waiting[name].append(item)
+        else:
+            self._waiting[name] = [item]
+            now = time.perf_counter()
+            future = self.judge.submit(*program(item))
+            self._asked[future] = name, now
+            future.add_done_callback(self._done.put)
+
+    def close(self) -> None:
+        """No more items will come."""
+        self._generated = time.perf_counter()
+
+    def settle(self, wait: bool = False) -> Iterator[tuple[Item, Verdict | None]]:
+        """Yield what has been judged since, or is cut; `wait` for the next verdict if there is none."""
+        late = self._generated and self.straggler_s
+        while self.left and (wait or not self._done.empty()):
+            left = self._generated + self.straggler_s - time.perf_counter() if late else None
+            started = time.perf_counter()
             try:
-                future = done.get(timeout=max(0.0, left) if self.straggler_s else None)
+                future = self._done.get(timeout=None if left is None else max(0.0, left))
             except queue.Empty:
                 break
-            yield from settle(future)
-        waited = time.perf_counter() - generated
-        floor = waited if asked else min(waited, max(0.0, last - generated))
-        self.seconds = {"generation_s": generated - started, "judging_s": waited, "judging_floor_s": floor}
+            finally:
+                self._waited += (time.perf_counter() - started) if self._generated else 0.0
+            wait = False
+            name, when = self._asked.pop(future)
+            self._found[name] = verdict = replace(future.result(), tests=[])
+            self._last = max(self._last, when + verdict.cpu_s)
+            self.judged, self.cpu_s = self.judged + 1, self.cpu_s + verdict.cpu_s
+            for item in self._waiting.pop(name):
+                yield item, verdict
+        if late and time.perf_counter() >= self._generated + self.straggler_s:
+            yield from self._cut_off()
+
+    def _cut_off(self) -> Iterator[tuple[Item, None]]:
+        self._cut = self._cut or self.left
+        asked, self._asked = self._asked, {}
         for future, (name, _) in asked.items():
             self.judge.drop(future)
-            for item in waiting[name]:
+            for item in self._waiting.pop(name):
                 yield item, None
 
 
-def respond(
-    numbers: Sequence[int],
-    problems: Sequence[Problem],
-    prompts: Sequence[list[int]],
-    sample: Callable[[list[list[int]]], Iterable[Completion]],
-    decode: Callable[[list[int]], str],
-    judge: Judging,
-    straggler_s: float = 0.0,
-) -> tuple[list[Response], dict[str, float]]:
-    """Sample and judge completions for the problems `numbers`; return all responses in order, and the times.
+class Responding:
+    """Responses to the problems `numbers`: sampled at once, judged meanwhile and, as far as that takes longer, later.
 
     problems, prompts   lists that `numbers` are indices of
     sample              prompts -> completions, each as soon as it is finished
+    responses           in order, once sampled; without a verdict while `settle` has not returned them
     """
-    collector: Collector[tuple[Completion, str]] = Collector(judge, straggler_s)
-    written = ((completion, decode(completion.ids)) for completion in sample([prompts[n] for n in numbers]))
-    message = f"not judged: cut {straggler_s:g} s after the end of generation (rollout.straggler_s)"
-    responses = [
-        (
-            completion.prompt,
-            Response(
-                problem=problems[numbers[completion.prompt]],
-                prompt=prompts[numbers[completion.prompt]],
+
+    def __init__(
+        self,
+        numbers: Sequence[int],
+        problems: Sequence[Problem],
+        prompts: Sequence[list[int]],
+        sample: Callable[[list[list[int]]], Iterable[Completion]],
+        decode: Callable[[list[int]], str],
+        judge: Judging,
+        straggler_s: float = 0.0,
+    ) -> None:
+        self.collector: Collector[Response] = Collector(judge, straggler_s)
+        self.message = f"not judged: cut {straggler_s:g} s after the end of generation (rollout.straggler_s)"
+        found = []
+        for completion in sample([prompts[n] for n in numbers]):
+            number = numbers[completion.prompt]
+            response = Response(
+                problem=problems[number],
+                prompt=prompts[number],
                 sample=completion.sample,
                 ids=completion.ids,
                 logprobs=completion.logprobs,
                 truncated=completion.truncated,
-                text=text,
-                verdict=verdict or Verdict(FAULT, message=message),
-                cut=verdict is None,
-            ),
-        )
-        for (completion, text), verdict in collector(
-            written,
-            key=lambda item: (numbers[item[0].prompt], code_block(item[1])),
-            program=lambda item: (problems[numbers[item[0].prompt]], item[1]),
-        )
-    ]
-    responses.sort(key=lambda item: (item[0], item[1].sample))
-    return [response for _, response in responses], collector.seconds
+                text=decode(completion.ids),
+                verdict=PENDING,
+            )
+            found.append((completion.prompt, response))
+            put = self.collector.put(response, (number, code_block(response.text)), _program)
+            self._judged([*put, *self.collector.settle()])
+        self.collector.close()
+        found.sort(key=lambda item: (item[0], item[1].sample))
+        self.responses = [response for _, response in found]
+
+    @property
+    def left(self) -> bool:
+        """Whether there are responses without a verdict."""
+        return self.collector.left
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return self.collector.seconds
+
+    def settle(self, wait: bool = False) -> None:
+        """Set the verdicts that have come in, or come too late; `wait` for the next if there is none."""
+        self._judged(self.collector.settle(wait))
+
+    def all(self) -> tuple[list[Response], dict[str, float]]:
+        """Wait for all verdicts; return the responses, and the times."""
+        while self.left:
+            self.settle(wait=True)
+        return self.responses, self.seconds
+
+    def _judged(self, found: Iterable[tuple[Response, Verdict | None]]) -> None:
+        for response, verdict in found:
+            response.verdict, response.cut = verdict or Verdict(FAULT, message=self.message), verdict is None
+
+
+def _program(response: Response) -> tuple[Problem, str]:
+    return response.problem, response.text
+
+
+def respond(*args: Any, **options: Any) -> tuple[list[Response], dict[str, float]]:
+    """Sample and judge as `Responding` does; return all responses in order, and the times."""
+    return Responding(*args, **options).all()
 
 
 @dataclass(frozen=True)

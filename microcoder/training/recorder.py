@@ -151,7 +151,7 @@ class StepRecorder(TrainerCallback):
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         limit = train.eval_max_response_tokens
         sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit)
-        responses, _ = trainer.respond(list(mine), problems, prompts, sampling)
+        responses, _ = trainer.respond(list(mine), problems, prompts, sampling).all()
         responses = gather_object(responses)
         found = evaluation(responses, train.eval_tries)
         if trainer.is_world_process_zero():

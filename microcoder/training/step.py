@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..collect import Response
+from ..collect import Responding, Response
 from ..config import Config, GrpoConfig
 from ..grpo import (
     Stage,
@@ -42,22 +42,63 @@ class Batch:
     discarded: list[Response] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     resampled: int = 0  # groups that took a discarded one's place
+    tail: Tail | None = None  # what is still being judged
+
+    def waited(self) -> float:
+        """Seconds that were waited for the judge after the sampling, so far."""
+        if self.tail is not None:
+            self.seconds = self.tail.responding.seconds
+        return self.seconds["judging_s"]
+
+
+@dataclass
+class Tail:
+    """The groups of a batch that are still being judged; each is weighed as soon as it is."""
+
+    responding: Responding
+    samples: int
+    weigh: Callable[[list[Response], int], None]  # (a group, the number of its first row)
+
+    def __post_init__(self) -> None:
+        self._done: set[int] = set()
+
+    def done(self, wait: bool = False) -> set[int]:
+        """The groups whose advantages are known; `wait` for another verdict if there is one left."""
+        if self.responding.left:
+            self.responding.settle(wait)
+        rows = self.responding.responses
+        for first in range(0, len(rows), self.samples):
+            group = rows[first : first + self.samples]
+            if first // self.samples not in self._done and not any(row.pending for row in group):
+                self.weigh(group, first)
+                self._done.add(first // self.samples)
+        return self._done
 
 
 def collect(
     numbers: Sequence[int],
-    ask: Callable[[Sequence[int], int], tuple[list[Response], dict[str, float]]],
+    ask: Callable[[Sequence[int], int], Responding],
     others: Sequence[int],
     settings: GrpoConfig,
     stage: Stage,
     seed: int,
     step: int,
     first_row: int = 0,
+    flows: bool = False,
 ) -> Batch:
-    """One step. `ask(numbers, seed)` responds to problems; `others` are the numbers that may stand in."""
+    """One step. `ask(numbers, seed)` responds to problems; `others` are the numbers that may stand in. `flows`: the
+    batch may be returned while it is being judged (not where a step needs all of its rewards at once).
+    """
     samples = settings.samples
-    responses, seconds = ask(numbers, _seed(seed, step, 0, first_row))
-    batch = Batch(responses, seconds=dict(seconds))
+    responding = ask(numbers, _seed(seed, step, 0, first_row))
+    if flows and not settings.dynamic_sampling and settings.control == "none":
+
+        def one(group: list[Response], row: int) -> None:
+            weigh(group, settings, stage, seed, step, first_row + row)
+
+        return Batch(responding.responses, seconds=responding.seconds, tail=Tail(responding, samples, one))
+    responses, seconds = responding.all()
+    batch = Batch(responses, seconds=seconds)
     draw = random.Random(f"{seed} {step} {first_row}")
     for turn in range(1, settings.dynamic_sampling + 1):
         silent = (~signal(batch.responses, samples)).nonzero()[:, 0].tolist()
@@ -66,7 +107,7 @@ def collect(
         if not fresh:
             break
         numbers = [*numbers, *fresh]
-        more, seconds = ask(fresh, _seed(seed, step, turn, first_row))
+        more, seconds = ask(fresh, _seed(seed, step, turn, first_row)).all()
         for name, value in seconds.items():
             batch.seconds[name] += value
         _replace(batch, silent, more, samples)

@@ -29,7 +29,7 @@ from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
-from ..collect import Response, respond
+from ..collect import Responding
 from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge.base import Judging
@@ -93,6 +93,12 @@ class TrlStageTrainer(GRPOTrainer):
         """Number of whole steps done; TRL counts updates."""
         return int(self.state.global_step) // self.counts.updates
 
+    @property
+    def flows(self) -> bool:
+        """Whether updates begin while the last programs are judged; on a CPU sums are the same in every run instead."""
+        one = self.accelerator.num_processes == 1
+        return self.packed is not None and one and self.accelerator.device.type != "cpu"
+
     def _rollout(self, numbers: list[int]) -> dict[str, Any]:
         started = time.perf_counter()
         samples, rank = self.counts.samples, self.accelerator.process_index
@@ -100,7 +106,7 @@ class TrlStageTrainer(GRPOTrainer):
         if numbers != [n for n in groups for _ in range(samples)]:
             raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
 
-        def ask(chosen: Sequence[int], seed: int) -> tuple[list[Response], dict[str, float]]:
+        def ask(chosen: Sequence[int], seed: int) -> Responding:
             sampling = self.sampling(self.stage.temperature, samples, seed)
             return self.respond(chosen, self.problems, self.prompts, sampling, self.config.rollout.straggler_s)
 
@@ -113,6 +119,7 @@ class TrlStageTrainer(GRPOTrainer):
             self.config.train.seed,
             self.steps_done() + 1,
             first_row=rank * len(numbers),
+            flows=self.flows,
         )
         self.seconds["rollout"] += time.perf_counter() - started
         rows = self.batch.responses
@@ -134,10 +141,10 @@ class TrlStageTrainer(GRPOTrainer):
         prompts: Sequence[list[int]],
         sampling: Sampling,
         straggler_s: float = 0.0,
-    ) -> tuple[list[Response], dict[str, float]]:
-        """Judged responses of the model as it is now; also how it is evaluated."""
+    ) -> Responding:
+        """Responses of the model as it is now; also how it is evaluated."""
         sample = partial(self.sample, sampling=sampling)
-        return respond(numbers, problems, prompts, sample, self.text, self.judge, straggler_s)
+        return Responding(numbers, problems, prompts, sample, self.text, self.judge, straggler_s)
 
     def sample(self, prompts: list[list[int]], sampling: Sampling) -> Iterator[Completion]:
         """Completions of the model as it is now; also how it is evaluated."""
@@ -209,9 +216,8 @@ class TrlStageTrainer(GRPOTrainer):
         return output
 
     def _packed_updates(self) -> PackedUpdates:
-        for model in (self.model, self.ref_model):
-            if model is not None:
-                share_prompts(self.accelerator.unwrap_model(model))
+        for model in filter(None, (self.model, self.ref_model)):
+            share_prompts(self.accelerator.unwrap_model(model))
         score = partial(scored, temperature=self.stage.temperature, autocast=self.accelerator.autocast)
         return PackedUpdates(
             self.counts,
@@ -235,8 +241,11 @@ class TrlStageTrainer(GRPOTrainer):
             turn = self._step % self.counts.updates
             if turn == 0:
                 self._rollout([int(row["prompt"]) for row in generation_batch])
-                self.updates = self.packed.deal(self.batch.responses)
-                self.packed.remember(self.model, self.updates)
+                if self.batch.tail is None:
+                    self.updates = self.packed.deal(self.batch.responses)
+                    self.packed.remember(self.model, [part for one in self.updates[1:] for part in one.passes])
+                else:
+                    self.updates = self.packed.flow(self.batch.responses, self.batch.tail, self.model)
             return {"update": self.updates[turn]}
         before = self._buffered_inputs
         inputs: dict[str, Any] = super()._prepare_inputs(generation_batch)
@@ -354,8 +363,9 @@ class TrlStageTrainer(GRPOTrainer):
             loss: torch.Tensor = super().training_step(model, inputs, *args, **kwargs)
         else:
             model.train()
-            update = self._prepare_inputs(inputs)["update"]
+            update, waited = self._prepare_inputs(inputs)["update"], self.batch.waited()
             loss = self.packed.run(model, update, self.stage.max_response_tokens, self._count)
+            self.seconds["rollout"] += self.batch.waited() - waited
             self._step += 1
         self.seconds["training"] += time.perf_counter() - started
         return loss

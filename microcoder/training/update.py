@@ -3,15 +3,18 @@
 1. An update is made of whole problems, `ppo_mini_batch_size` of them, in the order of the step.
 2. Passes are filled by a budget of tokens. Responses without advantage are left out, unless there is a KL.
 3. The first update of a step is made by the policy that sampled: its old log-probabilities are its own. Those of the
-   later updates are computed before the first one.
+   later updates are computed before the first one ends.
 4. The sampler's log-probabilities are not quite the trainer's: their differences are kept for the metrics, and tokens
    may be weighed by them (truncated importance sampling).
 5. Every device makes the same number of passes: one that has fewer makes idle ones, whose gradient is 0.
+6. On a single device the update may begin while the last programs are still being judged (`flow`): with the groups that
+   are judged, in the order in which they are. What has to be known first, the tokens of an update, is known from
+   sampling. So sums are added up in another order each time, which a GPU does anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +23,13 @@ import numpy as np
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..collect import Response
 from ..grpo import Loss, Objective, policy_loss, token_logprobs
 from .packed import Packed, fill, inputs, pack
 from .plan import Batches
+from .step import Tail
 
 Score = Callable[[Any, Packed], Tensor]
 
@@ -35,16 +40,16 @@ class Pass:
 
     rows: list[Response]
     idle: bool = False  # only there so that all devices make as many passes
-    old: Tensor | None = None  # (responses, longest) log-probabilities; None: those of the pass itself
-    reference: Tensor | None = None
 
 
 @dataclass
 class Update:
     """The passes of one update on this device."""
 
-    passes: list[Pass] = field(default_factory=list)
+    passes: Iterable[Pass] = ()
     tokens: int = 0  # of all responses of the update on all devices, also of those that are left out
+    first: bool = True  # of its step
+    count: int = 0  # of the passes; 0: unknown, there is one device
 
 
 @dataclass
@@ -63,6 +68,7 @@ class PackedUpdates:
     reference: Callable[[Packed, Score], Tensor] | None = None
     importance: str = "none"
     cap: float = 2.0
+    old: dict[int, Tensor] = field(default_factory=dict)  # by id(response): its log-probabilities before the step
     differences: list[Tensor] = field(default_factory=list)  # log p_trainer - log p_sampler of each token trained on
 
     @property
@@ -71,21 +77,72 @@ class PackedUpdates:
 
     def deal(self, responses: Sequence[Response]) -> list[Update]:
         """The updates of a step, from this device's responses."""
-        share = self.counts.mini * self.counts.samples // self.counts.devices
         updates = []
-        for first in range(0, len(responses), share):
-            rows = responses[first : first + share]
-            live = [row for row in rows if row.ids and (row.advantage or self.objective.kl)]
-            parts = fill([(row.prompt, row.ids) for row in live], self.counts.pass_tokens)
-            passes = [Pass([live[n] for n in numbers]) for numbers in parts]
+        for rows in self._shares(responses):
+            passes = self._passes(rows)
             tokens, most = self._over_devices(sum(len(row.ids) for row in rows), len(passes))
             shortest = min(
                 (row for row in rows if row.ids), key=lambda row: len(row.prompt) + len(row.ids), default=None
             )
             if shortest is not None:
                 passes += [Pass([shortest], idle=True) for _ in range(most - len(passes))]
-            updates.append(Update(passes, tokens))
+            updates.append(Update(passes, tokens, not updates, len(passes)))
         return updates
+
+    def flow(self, responses: Sequence[Response], tail: Tail, model: Any) -> list[Update]:
+        """The updates of a step whose responses are still being judged. Only on a single device."""
+        shares = list(self._shares(responses))
+        later = [row for rows in shares[1:] for row in rows]
+        updates = []
+        for n, rows in enumerate(shares):
+            meanwhile = None if n else lambda: self.remember(model, self._passes(later))
+            passes = self._flowing(rows, n * self.counts.mini, tail, meanwhile)
+            updates.append(Update(passes, sum(len(row.ids) for row in rows), first=n == 0))
+        return updates
+
+    def _flowing(
+        self, rows: Sequence[Response], begin: int, tail: Tail, meanwhile: Callable[[], None] | None
+    ) -> Iterator[Pass]:
+        """Passes of judged groups, the first of which has the number `begin`. `meanwhile` is for the time until the
+        others are judged; it is done before the end in any case.
+        """
+        samples = self.counts.samples
+        groups = {begin + n: rows[n * samples : (n + 1) * samples] for n in range(len(rows) // samples)}
+        ready: list[Response] = []
+        while groups:
+            found = sorted(groups.keys() & tail.done())
+            ready += [row for number in found for row in groups.pop(number)]
+            *full, last = self._passes(ready) or [Pass([])]
+            yield from full
+            ready = last.rows
+            if not found:  # something has to be waited for: what there is goes first
+                if ready:
+                    yield last
+                    ready = []
+                elif meanwhile is not None:
+                    meanwhile()
+                    meanwhile = None
+                else:
+                    tail.done(wait=True)
+        if ready:
+            yield Pass(ready)
+        if meanwhile is not None:
+            meanwhile()
+
+    def _shares(self, responses: Sequence[Response]) -> Iterator[Sequence[Response]]:
+        """The responses of each update."""
+        share = self.counts.mini * self.counts.samples // self.counts.devices
+        for first in range(0, len(responses), share):
+            yield responses[first : first + share]
+
+    def _passes(self, rows: Sequence[Response]) -> list[Pass]:
+        live = [row for row in rows if self._live(row)]
+        parts = fill([(row.prompt, row.ids) for row in live], self.counts.pass_tokens)
+        return [Pass([live[n] for n in numbers]) for numbers in parts]
+
+    def _live(self, row: Response) -> bool:
+        """Whether it is trained on, or may be."""
+        return bool(row.ids and (row.advantage or self.objective.kl or row.pending))
 
     def _over_devices(self, tokens: int, passes: int) -> tuple[int, int]:
         """The sum of tokens and the most passes over all devices."""
@@ -94,14 +151,13 @@ class PackedUpdates:
         return int(found[:, 0].sum()), int(found[:, 1].max())
 
     @torch.no_grad()
-    def remember(self, model: Any, updates: Sequence[Update]) -> None:
-        """Compute old log-probabilities where they are not those of the pass itself, and those of the reference."""
-        for n, update in enumerate(updates):
-            for part in update.passes:
-                if n or self.reference is not None:
-                    packed = self.packed(part)
-                    part.old = self.score(model, packed) if n else None
-                    part.reference = self.reference(packed, self.score) if self.reference is not None else None
+    def remember(self, model: Any, parts: Iterable[Pass]) -> None:
+        """Keep the log-probabilities of the responses of later updates, as the policy is now."""
+        self.old.clear()
+        for part in parts:
+            packed = self.packed(part)
+            found = self.score(model, packed)[packed.mask].split(packed.lengths)
+            self.old.update({id(row): values for row, values in zip(part.rows, found, strict=True)})
 
     def packed(self, part: Pass) -> Packed:
         return pack([(row.prompt, row.ids) for row in part.rows], self.device)
@@ -112,7 +168,9 @@ class PackedUpdates:
         logprobs = self.score(model, packed)
         advantages = torch.tensor([0.0 if part.idle else row.advantage for row in part.rows], device=self.device)
         mask = packed.mask & (not part.idle)
-        old = logprobs.detach() if part.old is None else part.old
+        old = logprobs.detach()
+        if not update.first:
+            old = pad_sequence([self.old[id(row)] for row in part.rows], batch_first=True)
         sampled = torch.tensor([value for row in part.rows for value in row.logprobs], device=self.device)
         gap = (old - old.masked_scatter(packed.mask, sampled.to(old.dtype))) * mask  # (responses, longest)
         self.differences.append(gap[mask])
@@ -122,12 +180,16 @@ class PackedUpdates:
             advantages,
             mask,
             self.objective,
-            ref_logprobs=part.reference,
+            ref_logprobs=self._referred(packed),
             weights=self._weights(gap),
             tokens=update.tokens,
             sequences=self.counts.mini * self.counts.samples,
             limit=limit,
         )
+
+    @torch.no_grad()
+    def _referred(self, packed: Packed) -> Tensor | None:
+        return None if self.reference is None else self.reference(packed, self.score)
 
     def _weights(self, gap: Tensor) -> Tensor | None:
         if self.importance == "none":
@@ -155,17 +217,16 @@ class PackedUpdates:
     def run(self, model: Any, update: Update, limit: int, count: Callable[[Loss], None]) -> Tensor:
         """All passes of an update, forward and backward; devices exchange gradients in the last one."""
         total = torch.zeros((), device=self.device)
-        if not update.passes:  # nothing to learn from, on any device
-            total = 0.0 * next(weight for weight in model.parameters() if weight.requires_grad).sum()
-            self.accelerator.backward(total)
-            return total.detach()
+        n = 0
         for n, part in enumerate(update.passes, 1):
-            with nullcontext() if n == len(update.passes) else self.accelerator.no_sync(model):
+            with nullcontext() if n == update.count else self.accelerator.no_sync(model):
                 result = self.loss(model, part, update, limit)
                 count(result)
                 # gradients are averaged over the devices
                 self.accelerator.backward(result.loss * self.accelerator.num_processes)
             total += result.loss.detach()
+        if not n:  # nothing to learn from, on any device
+            self.accelerator.backward(0.0 * next(w for w in model.parameters() if w.requires_grad).sum())
         return total
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from train_runs import settings
 
-from microcoder.collect import respond
+from microcoder.collect import Responding
 from microcoder.grpo import Stage, group_diversity
 from microcoder.judge import Judge
 from microcoder.sampling import Completion
@@ -71,7 +71,7 @@ class Model:
                     found.append(Completion(n, sample, ids, [-1.0] * len(ids), text in self.cut))
             return self.finished(found)
 
-        return respond(numbers, PROBLEMS, PROMPTS, sample, text_of, self.judge, self.straggler_s)
+        return Responding(numbers, PROBLEMS, PROMPTS, sample, text_of, self.judge, self.straggler_s)
 
     def finished(self, found):
         return reversed(found)  # as if the last had finished first
@@ -311,3 +311,36 @@ def test_the_seeds_of_a_step_are_its_own_and_the_same_when_it_is_made_again(judg
     ways = [asked(), asked(step=2), asked(seed=1), asked(first_row=8)]
     seeds = [seed for way in ways for _, seed in way]
     assert len(set(seeds)) == len(seeds) == 8
+
+
+def test_a_step_that_flows_gives_each_group_as_soon_as_it_is_judged(judge):
+    answers = {0: [RIGHT, WRONG, CRASH, ENDLESS], 1: LIVELY, 2: [RIGHT, RIGHT, WRONG, WRONG]}
+    whole = Model(judge, answers).step(numbers=[0, 1, 2])
+    batch = Model(judge, answers).step(numbers=[0, 1, 2], flows=True)
+    assert batch.responses[3].pending  # an endless program is not waited for
+    while not {1, 2} <= batch.tail.done(wait=True):
+        pass
+    assert batch.tail.done() == {1, 2}
+    assert rows(batch, "advantage")[4:] == rows(whole, "advantage")[4:]
+    assert rows(batch, "advantage")[:4] == [0.0] * 4
+    before = batch.waited()
+    while 0 not in batch.tail.done(wait=True):
+        pass
+    assert batch.waited() > before + 0.5 and batch.seconds["judging_s"] == batch.waited()
+    for name in ("reward", "advantage", "masked", "cut"):
+        assert rows(batch, name) == rows(whole, name)
+
+
+@pytest.mark.parametrize("setting", ["grpo.dynamic_sampling=2", "grpo.control=shuffled_rewards"])
+def test_a_step_that_needs_all_rewards_at_once_does_not_flow(judge, setting):
+    batch = Model(judge, {0: LIVELY, 1: LIVELY}).step(setting, flows=True)
+    assert batch.tail is None and None not in rows(batch, "reward")
+
+
+def test_what_is_cut_is_cut_while_the_step_flows_too(patient):
+    batch = Straggling(patient, {0: [RIGHT, ENDLESS, WRONG, WRONG], 1: LIVELY}).step(flows=True)
+    while batch.tail.done(wait=True) != {0, 1}:
+        pass
+    assert rows(batch, "cut") == [False, True, False, False] + [False] * 4
+    assert rows(batch, "advantage") == pytest.approx([0, 0, 0, 0, 1.5, -0.5, -0.5, -0.5], abs=1e-3)
+    assert patient.check(PROBLEMS[0], RIGHT).accepted

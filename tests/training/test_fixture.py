@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -40,7 +41,8 @@ class Scripted(TrlStageTrainer):
 
     def respond(self, numbers, problems, prompts, sampling, straggler_s):
         groups = fixture()
-        return [row for n in numbers for row in groups[n]], {"generation_s": 0.0, "judging_s": 0.0}
+        rows, seconds = [row for n in numbers for row in groups[n]], {"generation_s": 0.0, "judging_s": 0.0}
+        return SimpleNamespace(all=lambda: (rows, seconds))
 
 
 class Spy(TrainerCallback):

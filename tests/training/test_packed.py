@@ -13,6 +13,8 @@ from train_runs import resumed, same, timeless, trained, weights
 from microcoder.grpo import token_logprobs
 from microcoder.training.packed import fill, inputs, pack, share_prompts
 from microcoder.training.plan import PlanError
+from microcoder.training.step import Tail
+from microcoder.training.trl import TrlStageTrainer
 from microcoder.training.update import PackedUpdates
 
 
@@ -140,7 +142,7 @@ def test_an_update_is_made_of_whole_problems_and_the_first_needs_no_old_log_prob
         assert update.tokens == sum(len(row.ids) for row in group)
         trained_on = [row for part in update.passes for row in part.rows]
         assert [id(row) for row in trained_on] == [id(row) for row in group if row.advantage]
-        assert all((part.old is None) == (n == 0) for part in update.passes)
+        assert update.first == (n == 0)
 
 
 def test_a_packed_run_that_is_resumed_is_the_one_that_was_never_stopped(tmp_path: Any) -> None:
@@ -173,3 +175,33 @@ def test_weights_are_the_ratio_of_a_token_or_of_a_response_up_to_the_cap() -> No
 def test_an_attention_by_name_is_refused_beside_packed_passes(tmp_path: Any) -> None:
     with pytest.raises(PlanError, match=r"model\.attention=eager"):
         trained(tmp_path / "run", "train.update=packed", "model.attention=eager")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("grpo.preset=grpo_plus",), ("grpo.preset=grpo",), ("grpo.preset=microcoder", "train.ppo_mini_batch_size=1")],
+)
+def test_an_update_that_begins_before_all_is_judged_is_the_same(
+    tmp_path: Any, options: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("train.update=packed", "train.pass_tokens=200", *options)
+    whole = trained(tmp_path / "whole", *options)
+    monkeypatch.setattr(TrlStageTrainer, "flows", True)
+    begun = []
+    done = Tail.done
+
+    def slow(self: Any, wait: bool = False) -> set[int]:
+        """The first group is judged last."""
+        found = done(self, wait)
+        if len(begun) < 8:
+            begun.append(found)
+            return found - {0}
+        return found
+
+    monkeypatch.setattr(Tail, "done", slow)
+    flowing = trained(tmp_path / "flowing", *options)
+    assert begun
+    for one, other in zip(whole, flowing, strict=True):
+        assert other["reward"] == one["reward"] and other["tokens"] == one["tokens"]
+        for name in one.keys() & {"loss", "grad_norm", "kl", "clip_low", "clip_high", "mismatch_mean"}:
+            assert other[name] == pytest.approx(one[name], rel=2e-3, abs=1e-6), name
