@@ -77,7 +77,7 @@ class PackedUpdates:
 
     def deal(self, responses: Sequence[Response]) -> list[Update]:
         """The updates of a step, from this device's responses."""
-        updates = []
+        updates: list[Update] = []
         for rows in self._shares(responses):
             passes = self._passes(rows)
             tokens, most = self._over_devices(sum(len(row.ids) for row in rows), len(passes))
