@@ -141,8 +141,9 @@ class PackedUpdates:
         return [Pass([live[n] for n in numbers]) for numbers in parts]
 
     def _live(self, row: Response) -> bool:
-        """Whether it is trained on, or may be."""
-        return bool(row.ids and (row.advantage or self.objective.kl or row.pending))
+        """Whether it is trained on, or may be: its group may not be judged yet."""
+        unknown = row.reward is None and not row.faulty
+        return bool(row.ids and (row.advantage or self.objective.kl or unknown))
 
     def _over_devices(self, tokens: int, passes: int) -> tuple[int, int]:
         """The sum of tokens and the most passes over all devices."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import queue
+import time
 from typing import Any
 
 import pytest
@@ -10,10 +12,10 @@ import torch
 from tiny_models import random_prompts, tiny
 from train_runs import resumed, same, timeless, trained, weights
 
+from microcoder.collect import Collector
 from microcoder.grpo import token_logprobs
 from microcoder.training.packed import fill, inputs, pack, share_prompts
 from microcoder.training.plan import PlanError
-from microcoder.training.step import Tail
 from microcoder.training.trl import TrlStageTrainer
 from microcoder.training.update import PackedUpdates
 
@@ -179,28 +181,35 @@ def test_an_attention_by_name_is_refused_beside_packed_passes(tmp_path: Any) -> 
 
 @pytest.mark.parametrize(
     "options",
-    [("grpo.preset=grpo_plus",), ("grpo.preset=grpo",), ("grpo.preset=microcoder", "train.ppo_mini_batch_size=1")],
+    [("grpo.preset=grpo_plus",), ("grpo.preset=grpo",), ("grpo.preset=microcoder", "model.lora_rank=4")],
 )
 def test_an_update_that_begins_before_all_is_judged_is_the_same(
     tmp_path: Any, options: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("train.update=packed", "train.pass_tokens=200", *options)
+    options = ("train.update=packed", "train.pass_tokens=200", "train.ppo_mini_batch_size=1", *options)
     whole = trained(tmp_path / "whole", *options)
     monkeypatch.setattr(TrlStageTrainer, "flows", True)
-    begun = []
-    done = Tail.done
+    waits: list[Any] = []
+    settle = Collector.settle
 
-    def slow(self: Any, wait: bool = False) -> set[int]:
-        """The first group is judged last."""
-        found = done(self, wait)
-        if len(begun) < 8:
-            begun.append(found)
-            return found - {0}
-        return found
+    def one_by_one(self: Any, wait: bool = False) -> Any:
+        """After sampling, two thirds of the verdicts at once, so that groups are judged in part; then one at a time."""
+        first = self._generated and not any(self is one for one in waits)
+        if not first and not wait:
+            return
+        while self._done.qsize() < len(self._asked):
+            time.sleep(0.01)
+        every, self._done = self._done, queue.SimpleQueue()
+        held = [every.get() for _ in range(every.qsize())]
+        for n, future in enumerate(held):
+            (self._done if (n % 3 if first else n == 0) else every).put(future)
+        waits.append(self)
+        yield from settle(self, wait)
+        self._done = every
 
-    monkeypatch.setattr(Tail, "done", slow)
+    monkeypatch.setattr(Collector, "settle", one_by_one)
     flowing = trained(tmp_path / "flowing", *options)
-    assert begun
+    assert len(waits) > len(set(map(id, waits))) > 1
     for one, other in zip(whole, flowing, strict=True):
         assert other["reward"] == one["reward"] and other["tokens"] == one["tokens"]
         for name in one.keys() & {"loss", "grad_norm", "kl", "clip_low", "clip_high", "mismatch_mean"}:
