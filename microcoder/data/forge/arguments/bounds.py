@@ -19,6 +19,7 @@ from .quantities import NODES, Quantities, Sized, globals_in, in_order
 from .shapes import SEQUENCES, Shape
 
 _HULL = "the hull of the tests"
+AS_SHOWN = "in the tests"  # ends the text of a relation that only the tests show
 
 
 class Bounds:
@@ -181,9 +182,11 @@ class Bounds:
             found = self.quantities.about.get(quantity, []) + (
                 self.quantities.about.get(re.sub(r"\[\d+\]$", f"[{quantity.split('[')[0]}__1]", quantity), [])
             )
+            # "as long as each other" bounds neither
+            found = [r for r in found if r.op != "==" or not r.text.endswith(AS_SHOWN)]
             has_low = any(r.op in (">=", ">", "==") for r in found)
             has_high = any(r.op in ("<=", "<", "==") for r in found)
-            if has_low and has_high:
+            if (has_low and has_high) or self._placed(quantity):
                 continue
             column = int(quantity[quantity.rfind("[") + 1 : -1]) if re.search(r"\[\d+\]$", quantity) else None
             spot = (quantity.split("[")[0], column)
@@ -205,6 +208,15 @@ class Bounds:
                 self._bound_text(name, column, part)
             if not columns:
                 self._bound_text(name, None, shape)
+
+    def _placed(self, quantity: str) -> bool:
+        """Whether each place of a flat list has bounds of its own: start[0], start[1]."""
+        match = re.fullmatch(r"(\w+)\[\1__0\]", quantity)
+        if match is None:
+            return False
+        found = [self.quantities.about.get(f"{match[1]}[{n}]", []) for n in range(self.shapes[match[1]].longest)]
+        ends = [{r.op for r in one} for one in found]
+        return bool(ends) and all(one & {">=", ">", "=="} and one & {"<=", "<", "=="} for one in ends)
 
     def _bound_text(self, name: str, column: int | None, shape: Shape) -> None:
         texts = [part for part in shape.walk() if part.kind == "str"]

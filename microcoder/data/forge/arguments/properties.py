@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from ..reading.facts import StatedFact
-from . import domains, intervals, networks, numerals, texts
+from . import counts, domains, intervals, networks, numerals, texts
 from .places import Made, Place, Property, Values, at, depth_of, leave, leaves, place
 from .shapes import SEQUENCES, Shape
 
@@ -80,6 +80,9 @@ def _binary(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
 def _member(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         inside = str(fact.value)
+        grown = [name for name, shape in shapes.items() if shape.kind == "tree"]
+        if inside == "tree" and inside not in shapes and len(grown) == 1:
+            inside = grown[0]
         if inside not in shapes or inside == spot.parameter or spot.length:
             continue
         tree = shapes[inside].kind == "tree"
@@ -94,7 +97,7 @@ def _member(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
             elif pool and spot.depth == 1 and spot.column is None:
                 values[spot.parameter] = [rng.choice(pool) for _ in values[spot.parameter]]
 
-        if shapes[inside].kind in SEQUENCES or tree:
+        if shapes[inside].kind in SEQUENCES or tree or (shapes[inside].kind == "str" == shapes[spot.parameter].kind):
             yield Property("member", fact.text, holds, mend)
 
 
@@ -122,6 +125,7 @@ _ELEMENTS = re.compile(
     r"(?:unique|distinct|different)|\w\[\w\] != ",
     re.I,
 )
+_ALL = re.compile(r"all (?:of )?(?:the )?(\w+s) are (?:guaranteed to be )?(?:unique|distinct|different)\.?$", re.I)
 _PAIRED = re.compile(r"^(?:(.*?)([xy])(.*)|(.*)(From|To)(.*))$", re.I)
 
 
@@ -159,11 +163,19 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
             partial(_drop_repeated, name, numbers),
         )
         return
+    if not spots and (whole := _ALL.match(fact.text)):  # "all the scores are unique" of the list score
+        spots = [Place(name) for name in (whole[1], whole[1][:-1]) if name in shapes and shapes[name].kind == "list"]
     if not spots:
         for names in _pairs(shapes):
             yield Property("distinct", fact.text, partial(_different_pairs, names))
     if not spots and re.search(r"\bnode|tree|Node\.val|\bvalues?\b", fact.text):
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in ("tree", "links")]
+    cells = [spot.parameter for spot in spots if spot.depth == 2 == depth_of(shapes[spot.parameter])]
+    for name in cells if re.search(r"\w\[\w\]\[\w\] (?:is|are) (?:all )?(?:unique|distinct)", fact.text) else ():
+        yield from _different_cells(fact, name, shapes[name])
+    numbers = [spot.parameter for spot in spots if shapes[spot.parameter].kind == "int" and not spot.length]
+    if len(numbers) > 1:
+        yield Property("distinct", fact.text, lambda v: len({v[name] for name in numbers}) == len(numbers))
     for spot in spots:
         if spot.length:
             continue
@@ -187,6 +199,22 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
         flat = not depth and kind in SEQUENCES  # a list that loses what is repeated is shorter, and may fit no more
         mend = partial(_drop_repeated, spot.parameter, ()) if flat else leave
         yield Property("distinct", fact.text, holds, mend, (Place(spot.parameter, depth),))
+
+
+def _different_cells(fact: StatedFact, name: str, shape: Shape) -> Made:
+    """A table in which no number stands twice."""
+    base = min((one for one in leaves(shape.pool) if type(one) is int), default=0)
+
+    def holds(values: Values) -> bool:
+        return not domains.repeated(list(leaves(values[name])))
+
+    def mend(rng: random.Random, values: Values) -> None:
+        if not holds(values):
+            count = sum(map(len, values[name]))
+            numbers = iter(rng.sample(range(min(base, 1), min(base, 1) + count), count))
+            values[name] = [[next(numbers) for _ in row] for row in values[name]]
+
+    yield Property("distinct", fact.text, holds, mend)
 
 
 def _sorted(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
@@ -291,6 +319,7 @@ MAKERS: dict[str, Callable[[StatedFact, list[Place], Mapping[str, Shape]], Made]
     **intervals.MAKERS,
     **networks.MAKERS,
     **texts.MAKERS,
+    **counts.MAKERS,
     "choices": _choices,
     "distinct": _distinct,
     "sorted": _sorted,
