@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -61,6 +62,19 @@ GRID = "1 <= grid.length, grid[i].length <= 4\ngrid[i][j] is either 0 or 1.\n"
          "g[i][j] == g[j][i]", [[[0, 1], [1, 0]]], [[[0, 1], [0, 0]]]),
         ("g: List[List[int]]", "n == g.length\nn == g[i].length\n1 <= n <= 4\n0 <= g[i][j] < n2\n",
          "Each value g[i][j] is unique.", [[[0, 1], [3, 2]]], [[[0, 1], [1, 0]]]),
+        ("g: List[List[int]]", "1 <= g.length, g[i].length <= 4\n0 <= g[i][j] <= 20\n",
+         "All the rows and columns of g are guaranteed to be sorted in non-decreasing order.",
+         [[[1, 2], [2, 5]]], [[[1, 2], [3, 1]]]),
+        ("g: List[List[int]]", "1 <= g.length, g[i].length <= 4\n0 <= g[i][j] <= 20\n",
+         "Each row of g is sorted in non-decreasing order.", [[[1, 2], [0, 5]]], [[[1, 2], [3, 1]]]),
+        ("parents: List[int]", "n == parents.length\n2 <= n <= 12\n-1 <= parents[i] <= n - 1\nparents[0] == -1\n",
+         "parents represents a valid binary tree.", [[-1, 0, 0]], [[-1, 0, 0, 0]]),
+        ("root: Optional[TreeNode]",
+         "The number of nodes in the tree is in the range [1, 20].\n0 <= Node.val <= 9\n",
+         "root is a binary search tree with duplicates.", [[1, None, 2, 2]], [[1, 2]]),
+        ("root: Optional[TreeNode]",
+         "The number of nodes in the tree is in the range [1, 20].\n0 <= Node.val <= 99\n",
+         "root is a valid binary search tree.", [[2, 1, 3]], [[2, 2]]),
         ("day: str", "", "day represents a calendar date between Jan 1st, 1900 and Dec 31th, 2019.",
          ["2012-02-29"], ["2011-02-29"]),
         ("num: int, k: int", "1 <= num <= 10^6\n", "1 <= k <= num.length (taking num as a string)", [240, 2], [24, 3]),
@@ -126,6 +140,21 @@ def test_words_that_tests_take_from_a_list_of_the_reference():
     )  # fmt: skip
     assert {m for (m,) in drawn(function_space(months, [reference]))} == {"Jan", "Feb", "Mar", "Apr"}
     assert function_space(months).fault('["Fab"]') == ""  # without a reference any letters of the tests will do
+
+
+def test_intervals_that_the_prose_calls_apart():
+    body = "You are given an array of non-overlapping intervals spans where spans[i] = [ai, bi]."
+    space = function_space(
+        problem("spans: List[List[int]]", "1 <= spans.length <= 5\n0 <= ai <= bi <= 50", ([[1, 2], [4, 9]],), body=body)
+    )
+    assert all(a[1] < b[0] for (spans,) in drawn(space) for a, b in itertools.pairwise(sorted(spans)))
+    assert space.fault("[[[1, 5], [4, 9]]]")
+
+
+def test_numbers_that_may_be_negative_are_often_taken_from_the_lists():
+    statement = "1 <= nums.length <= 50\n-10^4 <= nums[i] <= 10^4\n-10^4 <= target <= 10^4"
+    space = function_space(problem("nums: List[int], target: int", statement, ([1, 2], 1)))
+    assert sum(target in nums for nums, target in drawn(space)) > 5
 
 
 def test_what_examples_explain_is_no_guarantee():

@@ -12,7 +12,7 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..reading.relations import Relation, narrowed
+from ..reading.relations import Relation, names, narrowed
 from . import trees
 from .places import Place, Property, leaves
 from .quantities import NODES, Quantities, Sized, globals_in, in_order
@@ -59,7 +59,10 @@ class Bounds:
             for quantity, found in quantities.about.items()
             for relation in found
             for one in globals_in(relation.right, everything)
-            if quantity != relation.right and relation.op != "!=" and quantity not in self.numbers
+            if quantity != relation.right
+            and relation.op != "!="
+            and quantity not in self.numbers
+            and (names(quantity) or not quantities.limits(one, {}, {})[0] < 0)  # a negative number is no length
         }
         if any(p.name in ("tree", "connected", "acyclic") for p in properties) and "n" in self.numbers:
             used.add("n")

@@ -223,6 +223,12 @@ def _sorted(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in (*SEQUENCES, "links")]
         if re.search(r"\brows?\b|\bcolumns?\b", fact.text):
             spots = [Place(spot.parameter, 1) for spot in spots if depth_of(shapes[spot.parameter]) == 2]
+    if re.search(r"\b(?:rows?|columns?)\b", fact.text) and not by:  # of a table: neither speaks of its rows as values
+        tables = [name for name, shape in shapes.items() if shape.kind in SEQUENCES and depth_of(shape) == 2]
+        tables = [spot.parameter for spot in spots if spot.parameter in tables] or (tables if len(tables) == 1 else [])
+        if tables:
+            yield from _sorted_table(fact, tables[0], order)
+            return
     for spot in spots:
         if spot.length or shapes[spot.parameter].kind not in (*SEQUENCES, "links", "str"):
             continue
@@ -243,6 +249,28 @@ def _sorted(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
                     one.sort(key=key, reverse="descending" in order)
 
         yield Property("sorted", fact.text, holds, mend, (Place(spot.parameter, depth),), order)
+
+
+def _sorted_table(fact: StatedFact, name: str, order: str) -> Made:
+    """A table whose rows, columns or both are sorted, as the sentence has it."""
+    sides = [side for side in ("row", "column") if re.search(rf"\b{side}s?\b", fact.text)]
+
+    def holds(values: Values) -> bool:
+        rows = values[name]
+        lists = [*(rows if "row" in sides else []), *(zip(*rows, strict=True) if "column" in sides else [])]
+        return all(domains.ordered(one, order) for one in lists)
+
+    def mend(rng: random.Random, values: Values) -> None:
+        down, rows = "descending" in order, values[name]
+        if "row" in sides:
+            rows = [sorted(row, reverse=down) for row in rows]
+        if "column" in sides and len(set(map(len, rows))) == 1:  # rows stay sorted
+            rows = [
+                list(row) for row in zip(*(sorted(one, reverse=down) for one in zip(*rows, strict=True)), strict=True)
+            ]
+        values[name] = rows
+
+    yield Property("sorted", fact.text, holds, mend, value=order)
 
 
 def _permutation(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:

@@ -95,6 +95,7 @@ def _subjects(text: str) -> tuple[str, ...]:
 _X = r"(?P<x>(?:[^.;]|\.(?=\w)){0,90}?)"
 _BE = r"(?:is|are|be|will be|can be|may be)"
 IN_PROSE = {"sorted", "permutation", "tree", "bst", "distinct", "connected", "acyclic", "even", "power", "binary"}
+IN_PROSE |= {"no_overlap"}
 _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must occur, pattern, value where it says none
     ("permutation", "permutation",
      rf"{_X}\b(?:{_BE}|represents?|as)?\s*(?:an? )?permutations?(?: of (?P<v>[^.;]{{1,60}})|\.?$)", None),
@@ -193,6 +194,9 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"(?:no two|none of the) (?P<x>[^.;]{1,40}?) (?:will )?(?:overlap|intersect)|"
      r"(?P<y>[^.;]{1,60}?) (?:is|are|be)?\s*(?:pairwise |all )?"
      r"(?:non-? ?overlapping|disjoint|(?:do|will) not overlap)", None),
+    ("no_overlap", "overlap disjoint",
+     r"(?:array|list|set|collection) of (?:sorted |pairwise )?(?:non-? ?overlapping|disjoint) \w{1,20} (?P<x>\w{1,30})",
+     None),
     ("few_letters", "unique distinct different",
      r"(?P<x>[^.;]{1,60}?)\b(?:no more than|at most) (?P<v>\d+) (?:unique|distinct|different) [\w ]{0,30}"
      r"(?:letters|characters)", None),
