@@ -27,6 +27,7 @@ from .space import Candidate
 
 INPUTS, RUNS = 200, 20
 DRAWS = 800  # inputs that are tried
+REFERENCE_S = 0.4  # CPU seconds that the reference has for all of them: a slower one would make this dear
 
 
 def equivalents(search: Search, problem: Problem, runner: ProgramRunner) -> list[str]:
@@ -35,31 +36,32 @@ def equivalents(search: Search, problem: Problem, runner: ProgramRunner) -> list
     inputs = _inputs(search) if living else []
     if len(inputs) < INPUTS:
         return []
-    reference = search.references[0]
+    reference, most = search.references[0], search.effort.answer_kb << 10
+    asked = [search.asked(Candidate(one, "beyond")) for one in inputs]
+    limit = max(SHORTEST_S, 2 * REFERENCE_S / INPUTS)
+    (base,) = runner.run(problem, [reference], asked, limit_s=limit, most=most, program_s=REFERENCE_S)
+    asked = [text for text, reply in zip(asked, base, strict=True) if reply.status == "ok"]
+    spent = sum(reply.cpu_s for reply in base)
+    if len(asked) < INPUTS or len({reply.answer for reply in base if reply.status == "ok"}) < 2:
+        return []
+    living = living[: max(1, int(search.effort.seconds / 2 / max(spent, 0.01)))]
     wires = {line: code for line in {_line(rival) for rival in living} if (code := tripwire(reference, line))}
     programs = [reference, *(rival.code for rival in living), *wires.values()]
-    dearest = max((find.label.cpu_s for find in search.finds if not find.limit), default=0.0)
-    limit = max(SHORTEST_S, 3 * dearest)
-    asked = [search.asked(Candidate(one, "beyond")) for one in inputs]
     replies = runner.run(
-        problem, programs, asked, limit_s=limit, base=True, most=search.effort.answer_kb << 10,
-        program_s=max(1.0, len(asked) * limit / 4),
-    )  # fmt: skip
-    base, mutated, wired = replies[0], replies[1 : 1 + len(living)], replies[1 + len(living) :]
-    right = [n for n, reply in enumerate(base) if reply.status == "ok"]
-    if len(right) < INPUTS or len({base[n].answer for n in right}) < 2:
-        return []
-    entered = {line: _unlike(row, right) for line, row in zip(wires, wired, strict=True)}
+        problem, programs, asked, limit_s=2 * limit, base=True, most=most, program_s=max(4 * spent, 10 * limit)
+    )
+    mutated, wired = replies[1 : 1 + len(living)], replies[1 + len(living) :]
+    entered = {line: _unlike(row) for line, row in zip(wires, wired, strict=True)}
     return [
         digest(rival.code)
         for rival, row in zip(living, mutated, strict=True)
-        if not _unlike(row, right) and entered.get(_line(rival), 0) >= RUNS
+        if not _unlike(row) and entered.get(_line(rival), 0) >= RUNS
     ]
 
 
-def _unlike(row: Sequence[Behaviour], right: Sequence[int]) -> int:
+def _unlike(row: Sequence[Behaviour]) -> int:
     """On how many inputs a program did not answer as the reference."""
-    return sum(n >= len(row) or row[n].status != "same" for n in right)
+    return sum(reply.status != "same" for reply in row)
 
 
 def _inputs(search: Search) -> list[str]:

@@ -173,9 +173,9 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
     cells = [spot.parameter for spot in spots if spot.depth == 2 == depth_of(shapes[spot.parameter])]
     for name in cells if re.search(r"\w\[\w\]\[\w\] (?:is|are) (?:all )?(?:unique|distinct)", fact.text) else ():
         yield from _different_cells(fact, name, shapes[name])
-    numbers = [spot.parameter for spot in spots if shapes[spot.parameter].kind == "int" and not spot.length]
-    if len(numbers) > 1:
-        yield Property("distinct", fact.text, lambda v: len({v[name] for name in numbers}) == len(numbers))
+    single = [spot.parameter for spot in spots if shapes[spot.parameter].kind == "int" and not spot.length]
+    if len(single) > 1:
+        yield Property("distinct", fact.text, lambda v: len({v[name] for name in single}) == len(single))
     for spot in spots:
         if spot.length:
             continue

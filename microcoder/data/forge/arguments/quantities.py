@@ -149,9 +149,7 @@ def bring(
         for one in all_relations
     ]
     for name in (name for name, shape in shapes.items() if shape.kind == "int"):  # the length of a number
-        replaced = [
-            Relation(*(_digits(side, name) for side in (one.left, one.op, one.right)), one.text) for one in replaced
-        ]
+        replaced = [Relation(_digits(one.left, name), one.op, _digits(one.right, name), one.text) for one in replaced]
     symbols = {**_other_case(replaced, known), **_symbols(replaced, known)}
     symbols.update(_sides(replaced, shapes, symbols))
     symbols.update(_squares(replaced, known, symbols))

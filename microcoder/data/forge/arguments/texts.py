@@ -204,7 +204,11 @@ def _some_word(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]
     names = [name for name, shape in shapes.items() if shape.kind == "str"]
     names = [spot.parameter for spot in spots if spot.parameter in names] or (names if len(names) == 1 else [])
     for name in names:
-        yield Property("some_word", fact.text, lambda values, name=name: bool(values[name].strip()))
+        yield Property("some_word", fact.text, partial(_has_word, name))
+
+
+def _has_word(name: str, values: Values) -> bool:
+    return bool(values[name].strip())
 
 
 def _same_length(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
