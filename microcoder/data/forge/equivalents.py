@@ -102,12 +102,11 @@ def tripwire(code: str, line: int) -> str:
     found: tuple[list[ast.stmt], int] | None = None
     for node in ast.walk(tree):  # the innermost statement comes last
         for field in ("body", "orelse", "finalbody"):
-            body = getattr(node, field, None)
+            body: list[ast.stmt] = getattr(node, field, None) or []
             for n, one in enumerate(body if isinstance(body, list) else []):
                 if isinstance(one, ast.stmt) and one.lineno <= line <= (one.end_lineno or one.lineno):
                     found = (body, n)
     if found is None:
         return ""
-    body, n = found
-    body.insert(n, ast.Raise(ast.Call(ast.Name("RuntimeError", ast.Load()), [], []), None))
+    found[0].insert(found[1], ast.Raise(ast.Call(ast.Name("RuntimeError", ast.Load()), [], []), None))
     return ast.unparse(ast.fix_missing_locations(tree))
