@@ -31,6 +31,7 @@ from ..verify.programs import check_sound, independent, judged, programs
 from ..verify.references import LIMIT_S
 from .answers import ONE, Rule, by_disagreement, rule
 from .arguments.functions import function_space
+from .equivalents import equivalents
 from .examples import contradictions
 from .finds import Find, reduced
 from .label import assertion, confirmed, time_limit, trusted, with_tests
@@ -198,6 +199,7 @@ def _forged_by(
         "references": len(references),
         "refused": refused + named,
         "left_out": dict(left_out),
+        "equivalent": equivalents(search, problem, runner),
         "silent": sum(rival.silent and not rival.made for rival in rivals),
     }
     return _written(record, about, references, rivals, kept, before, cpu_s, slowest, judge, options)

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ...judge.base import Judging
@@ -258,7 +258,8 @@ def assertion(problem: Problem) -> Callable[[str, str], str] | None:
     """How an assert problem writes its asserts: (call, value) -> statement; None where that cannot be told.
 
     `assert f(x) == y`, and what may stand around both sides (set, sorted, Counter, round to so many places), isclose
-    and `abs(f(x) - y) < e`; `assert f(x)` and `assert not f(x)` where every assert is one of these.
+    and `abs(f(x) - y) < e`; `is_same_list(f(x), list_node(y))` and the same of trees; `assert f(x)` and
+    `assert not f(x)` where every assert is one of these.
     """
     forms = set()
     name = problem.entry_point.rpartition(".")[2]
@@ -280,7 +281,13 @@ def assertion(problem: Problem) -> Callable[[str, str], str] | None:
     form = rest.pop() if len(rest) == 1 and "plain" not in forms else ""
     if not form:
         return None
-    return lambda call, answer: "assert " + form.replace("\0call", call).replace("\0answer", answer)
+    return partial(_asserted, form)
+
+
+def _asserted(form: str, call: str, answer: str) -> str:
+    if "_node(" in form and answer == "None":
+        answer = "[]"  # LeetCode's word for no nodes
+    return "assert " + form.replace("\0call", call).replace("\0answer", answer)
 
 
 def _form(test: ast.expr, name: str) -> str:
@@ -301,6 +308,12 @@ def _form(test: ast.expr, name: str) -> str:
             if _calls(one, name):
                 named = "".join(f", {ast.unparse(keyword)}" for keyword in keywords)
                 return f"{ast.unparse(func)}(\0call, \0answer{named})"
+        case ast.Call(
+            func=ast.Name(id="is_same_list" | "is_same_tree" as same),
+            args=[one, ast.Call(func=ast.Name(id="list_node" | "tree_node" as node))],
+            keywords=[],
+        ) if _calls(one, name):
+            return f"{same}(\0call, {node}(\0answer))"
         case ast.Compare(
             left=ast.Call(func=ast.Name(id="abs"), args=[ast.BinOp(left=one, op=ast.Sub())]),
             ops=[ast.Lt() | ast.LtE()],

@@ -22,6 +22,7 @@ input. Such mutants cannot be found in general; those that the code itself shows
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,6 +78,11 @@ def mutants(code: str, *, entry_point: str = "", prints: bool = False, most: int
         return _chosen(tree, list(Finder(tree, entry_point, prints).sites()), most)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+
+
+def digest(code: str) -> str:
+    """A short name of a mutant's program."""
+    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _chosen(tree: ast.Module, sites: list[Site], most: int) -> list[Mutant]:

@@ -6,7 +6,8 @@ Tests that accept many mutants reward wrong programs. Some mutants are equivalen
 reject them. `mutations.py` leaves out those that can be recognised. Of 36 others that the tests of MBPP, HumanEval and
 LeetCode accepted, 13 were equivalent: 2 to 6% of all mutants of such a set, but up to 40% for a single program.
 Therefore a share `alive` of mutants may be accepted: 371 test sets were measured, 24 were above 0.35, and 21 of these
-were really weak.
+were really weak. Mutants that the forge could not tell from the reference on hundreds of inputs (forge/equivalents.py)
+are not counted.
 
 Tests that all expect the same answer are weak, and so is a single test with a short answer. Asserts that only check a
 type, or that there is an answer, accept a constant too: if their expected values are not known, a few plain answers are
@@ -22,7 +23,7 @@ from ...judge.asserts import probes
 from ...judge.base import Judging
 from ...schema import ACCEPTED, Problem
 from ..record import Dropped, Record
-from .mutations import mutants
+from .mutations import digest, mutants
 from .programs import DEFAULTS, Options, check_sound, judged, programs
 from .references import LIMIT_S
 
@@ -35,7 +36,8 @@ PLAIN = ("0", "''", "[]", "True", "0.5")
 def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> Record:
     """Judge mutants of the first reference solution. `references` runs before and keeps only accepted ones.
 
-    Notes: mutants, mutants_alive, strength (the share that was rejected), survivors (the first three).
+    Notes: mutants, mutants_alive, mutants_equivalent (left out), strength (the share that was rejected), survivors (the
+    first three).
     """
     check_sound(record)
     problem, notes, right = record.problem, record.notes, programs(record).right
@@ -49,17 +51,29 @@ def strength(record: Record, *, judge: Judging, options: Options = DEFAULTS) -> 
             raise Dropped("weak_tests", f"the constant answer {answer:.80} is accepted")
     most = options.mutants if total <= 0 else min(options.mutants, max(options.least, int(options.mutants_s / total)))
     made = mutants(right[0]["code"], entry_point=problem.entry_point, prints=problem.kind == "stdin", most=most)
+    alike = equivalent(problem)
+    made, all_made = [mutant for mutant in made if digest(mutant.code) not in alike], len(made)
     futures = [judge.submit(target, code=mutant.code) for mutant in made]
     verdicts = [(mutant, future.result().verdict) for mutant, future in zip(made, futures, strict=True)]
     counted = [(mutant, verdict) for mutant, verdict in verdicts if verdict not in NOT_RUN]
     living = [mutant for mutant, verdict in counted if verdict == ACCEPTED]
     notes["mutants"], notes["mutants_alive"] = len(counted), len(living)
     notes["survivors"] = [str(mutant) for mutant in living[:3]]
+    left_out = all_made - len(made)
+    if left_out:
+        notes["mutants_equivalent"] = left_out
     if counted:
         notes["strength"] = round(1 - len(living) / len(counted), 3)
-    if len(counted) >= options.least and len(living) > options.alive * len(counted):
+    if len(counted) + left_out >= options.least and len(living) > options.alive * len(counted):
         raise Dropped("weak_tests", f"{len(living)} of {len(counted)} mutants accepted, e.g. {living[0]}")
     return record
+
+
+def equivalent(problem: Problem) -> set[str]:
+    """Digests of the mutants that the forge takes for equivalent to the reference."""
+    notes = problem.extra.get("forge")
+    found = notes.get("equivalent") if isinstance(notes, dict) else None
+    return {one for one in found if isinstance(one, str)} if isinstance(found, list) else set()
 
 
 # --- constant answers

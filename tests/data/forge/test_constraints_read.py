@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from microcoder.data.forge.arguments.quantities import with_powers
 from microcoder.data.forge.reading.constraints import read
 from microcoder.data.forge.reading.facts import alphabet, choices
-from microcoder.data.forge.reading.relations import Checker, relations, with_powers
+from microcoder.data.forge.reading.relations import Checker, relations
 
 
 def said(text):

@@ -12,13 +12,14 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..reading.relations import Relation, narrowed
+from ..reading.relations import Relation, names, narrowed
 from . import trees
 from .places import Place, Property, leaves
 from .quantities import NODES, Quantities, Sized, globals_in, in_order
 from .shapes import SEQUENCES, Shape
 
 _HULL = "the hull of the tests"
+AS_SHOWN = "in the tests"  # ends the text of a relation that only the tests show
 
 
 class Bounds:
@@ -58,7 +59,10 @@ class Bounds:
             for quantity, found in quantities.about.items()
             for relation in found
             for one in globals_in(relation.right, everything)
-            if quantity != relation.right and relation.op != "!=" and quantity not in self.numbers
+            if quantity != relation.right
+            and relation.op != "!="
+            and quantity not in self.numbers
+            and (names(quantity) or not quantities.limits(one, {}, {})[0] < 0)  # a negative number is no length
         }
         if any(p.name in ("tree", "connected", "acyclic") for p in properties) and "n" in self.numbers:
             used.add("n")
@@ -181,9 +185,11 @@ class Bounds:
             found = self.quantities.about.get(quantity, []) + (
                 self.quantities.about.get(re.sub(r"\[\d+\]$", f"[{quantity.split('[')[0]}__1]", quantity), [])
             )
+            # "as long as each other" bounds neither
+            found = [r for r in found if r.op != "==" or not r.text.endswith(AS_SHOWN)]
             has_low = any(r.op in (">=", ">", "==") for r in found)
             has_high = any(r.op in ("<=", "<", "==") for r in found)
-            if has_low and has_high:
+            if (has_low and has_high) or self._placed(quantity):
                 continue
             column = int(quantity[quantity.rfind("[") + 1 : -1]) if re.search(r"\[\d+\]$", quantity) else None
             spot = (quantity.split("[")[0], column)
@@ -205,6 +211,15 @@ class Bounds:
                 self._bound_text(name, column, part)
             if not columns:
                 self._bound_text(name, None, shape)
+
+    def _placed(self, quantity: str) -> bool:
+        """Whether each place of a flat list has bounds of its own: start[0], start[1]."""
+        match = re.fullmatch(r"(\w+)\[\1__0\]", quantity)
+        if match is None:
+            return False
+        found = [self.quantities.about.get(f"{match[1]}[{n}]", []) for n in range(self.shapes[match[1]].longest)]
+        ends = [{r.op for r in one} for one in found]
+        return bool(ends) and all(one & {">=", ">", "=="} and one & {"<=", "<", "=="} for one in ends)
 
     def _bound_text(self, name: str, column: int | None, shape: Shape) -> None:
         texts = [part for part in shape.walk() if part.kind == "str"]

@@ -54,9 +54,11 @@ def changed(rng: Rng, values: Values, shapes: Mapping[str, Shape], drawer: Drawe
 def _number(rng: Rng, values: Values, name: str, drawer: Drawer) -> str:
     low, high, _ = drawer.bounds.quantities.limits(name, values, values)
     low, high = (low if math.isfinite(low) else values[name] - 5), (high if math.isfinite(high) else values[name] + 5)
-    how = rng.choice(["step", "step", "extremes", "random"])
+    how = rng.choice(["step", "step", "extremes", "random", *(["constant"] if drawer.constants else [])])
     if how == "extremes":
         values[name] = int(rng.choice([low, high]))
+    elif how == "constant":
+        values[name] = rng.choice(drawer.constants) + rng.choice([-1, 0, 1])
     elif how == "random":
         values[name] = domains.integer(rng, int(low), int(max(low, high)), 0.3)
     else:
@@ -201,6 +203,8 @@ def _new(rng: Rng, name: str, drawer: Drawer, values: Values, old: list[Any], at
     """Another element for a list: a number a step away, one of the others, or one that is drawn."""
     shape = drawer.bounds.shapes[name]
     pick = rng.random()
+    if old and type(old[at]) is int and drawer.constants and rng.random() < 0.1:
+        return rng.choice(drawer.constants) + rng.choice([-1, 0, 1])
     if old and type(old[at]) is int and pick < 0.5:
         return -old[at] if pick < 0.08 else old[at] + rng.choice([-2, -1, 1, 2])
     if old and isinstance(old[at], str) and pick < 0.6:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,8 +55,9 @@ class Slot:
 class Drawer:
     """Draws values that mostly keep to the bounds; the caller checks them."""
 
-    def __init__(self, bounds: Bounds):
+    def __init__(self, bounds: Bounds, constants: Sequence[int] = ()):
         self.bounds = bounds
+        self.constants = constants  # whole numbers that the references calculate with
         self.parts: dict[str, tuple[list[Relation], list[Relation]]] = {}
 
     def draw(self, rng: Rng, size: float) -> dict[str, Any] | None:
@@ -169,6 +170,8 @@ class Drawer:
             value = domains.integer(rng, int(low), int(high), draw.size)
             if rng.random() < 0.5:
                 value = _related(rng, draw.values, name, value)
+            elif self.constants and rng.random() < 0.3:
+                value = rng.choice(self.constants) + rng.choice([-1, 0, 0, 1])
             value -= (value - rest) % step
             if low <= value <= high and value not in unequal:
                 return value
@@ -180,7 +183,8 @@ class Drawer:
             name = source.removeprefix("len(").partition("[")[0].rstrip(")")
             found = list(self.bounds.quantities.about.get(source, []))
             if re.search(r"\[\d+\]$", source):  # a column: what holds for all columns holds too
-                found += self.bounds.quantities.about.get(re.sub(r"\[\d+\]$", f"[{name}__1]", source), [])
+                every = f"[{name}__{source.count('[') - 1}]"
+                found += self.bounds.quantities.about.get(re.sub(r"\[\d+\]$", every, source), [])
             own = [one for one in found if re.search(rf"\b{name}(?:__\d)?\b", one.right)]
             self.parts[source] = ([one for one in found if one not in own], own)
         same, own = self.parts[source]
@@ -301,6 +305,9 @@ class Drawer:
         """The numbers of a list; `slot` is that of its elements."""
         rng, values, name, depth = draw.rng, draw.values, slot.name, slot.depth - 1
         index = f"{name}__{depth}"
+        places = [f"{name}[{n}]" for n in range(count)] if depth == 0 and count <= 8 else []
+        if any(one in self.bounds.quantities.about for one in places):
+            return [self._integer(draw, one) for one in places]
         about = self.bounds.quantities.about.get(slot.source, [])
         if any(index in relation.right for relation in about):
             out: list[int] = []

@@ -25,16 +25,18 @@ from typing import Any
 from ....schema import Problem
 from ...process.formulas import restored_limits
 from ..reading.constraints import Constraints, harmless, read, total
-from ..reading.relations import Checker, Relation, normal, with_powers
+from ..reading.relations import Checker, Relation, normal
 from ..space import Candidate, NoSpace
+from .beyond import beyond
 from .bounds import Bounds
 from .changes import changed
+from .counts import symmetric
 from .drawer import Drawer
 from .places import Property, leaves
 from .properties import tied
-from .quantities import bring
-from .shapes import NotPlain, Shape, literal, observed, plain_of, written
-from .visible import alike, lengths_shown, order_named, structured, visible
+from .quantities import bring, with_powers
+from .shapes import SEQUENCES, NotPlain, Shape, literal, observed, plain_of, written
+from .visible import alike, enumerated, lengths_shown, order_named, structured, visible
 
 TRIES = 12
 LARGEST = 4_000_000  # characters of an input
@@ -51,7 +53,7 @@ def function_space(problem: Problem, references: Sequence[str] = ()) -> Function
         raise NoSpace("the tests call the function with different numbers of arguments, or with none")
     if len(names) != len(calls[0]):
         names = [(f"argument{n}", "") for n in range(len(calls[0]))]
-    space = FunctionSpace(problem, names, calls)
+    space = FunctionSpace(problem, names, calls, *_literals(references))
     if space.frozen == set(space.names):
         raise NoSpace(f"a guarantee about its inputs is not understood: {space.open[0]}")
     return space
@@ -60,7 +62,15 @@ def function_space(problem: Problem, references: Sequence[str] = ()) -> Function
 class FunctionSpace:
     """A `Space` (see space.py) of lists of arguments."""
 
-    def __init__(self, problem: Problem, names: list[tuple[str, str]], calls: list[list[Any]]):
+    def __init__(
+        self,
+        problem: Problem,
+        names: list[tuple[str, str]],
+        calls: list[list[Any]],
+        constants: Sequence[int] = (),
+        words: Sequence[str] = (),
+    ):
+        self.words = words
         self.names = [name for name, _ in names]
         self.entry_point = problem.entry_point
         self.shapes = {
@@ -73,22 +83,23 @@ class FunctionSpace:
         found = read(statement)
         self.unread = list(found.unread)
         columns = _columns(found, self.shapes)
-        self.quantities = bring(found.relations, self.shapes, columns, statement)
+        self.quantities = bring(found.relations, self.shapes, columns, statement, _flat(found, self.shapes))
         self.unread += self.quantities.unread
         for name in dict.fromkeys(parameter for parameter, _ in columns.values()):
             width, text = len(found.columns[name]), f"{name}[i] = [{', '.join(found.columns[name])}]"
             self.quantities.add(Relation(f"len({name}[{name}__0])", "==", str(width), text), set(self.shapes))
-        self.properties = self._true(found, columns)
+        self.properties = self._true(found, columns) + self._symmetric()
         self._drop_misread()
         if not found.section:
             for relation in lengths_shown(self.shapes, self.examples):
                 self.quantities.add(relation, set(self.shapes))
             self.properties += alike(self.shapes, self.examples)
             self.properties += order_named(statement, self.shapes, self.examples)
+            self.properties += enumerated(self.shapes, words)
         self.bounds = Bounds(
             self.shapes, self.quantities, self.properties, found.relations, self.examples, found.section
         )
-        self.drawer = Drawer(self.bounds)
+        self.drawer = Drawer(self.bounds, constants)
         self.properties = self.bounds.properties
         self.bounded_by = "hull" if self.bounds.hulled else "constraints"
         self.open = self._not_understood(found)
@@ -113,6 +124,19 @@ class FunctionSpace:
             out += [one for one in tied(fact, self.shapes, columns) if _safely(one.holds, self.examples)]
         understood = {one.text for one in out}
         self.unread += [fact.text for fact in found.facts if fact.told and fact.text not in understood]
+        return out
+
+    def _symmetric(self) -> list[Property]:
+        """Tables that relations make symmetric: g[i][j] == g[j][i], g[i][i] == 1."""
+        out = []
+        for checker in self.quantities.checkers:
+            one = checker.relation
+            if one.op == "==" and (match := re.fullmatch(r"(\w+)\[(\w+)\]\[(\w+)\]", one.left)):
+                name, i, j = match.groups()
+                if i != j and one.right == f"{name}[{j}][{i}]" and _safely(checker.holds, self.examples):
+                    ends = [r.right for r in self.quantities.about.get(f"{name}[{name}__0][{name}__0]", [])]
+                    diagonal = next((int(end) for end in ends if re.fullmatch(r"-?\d+", end)), None)
+                    out.append(symmetric(name, diagonal, one.text))
         return out
 
     def _not_understood(self, found: Constraints) -> list[str]:
@@ -197,6 +221,11 @@ class FunctionSpace:
             return f"the input is no list of {len(self.names)} arguments"
         return self._fault(dict(zip(self.names, given, strict=True)))
 
+    def beyond(self, input: str, rng: random.Random) -> str:
+        """An input that may lie beyond what the tests show, so that no test can be made of it: see beyond.py."""
+        values = [beyond(rng, one, self.drawer.constants, self.words) for one in json.loads(input)]
+        return json.dumps(values)
+
     def size_of(self, input: str) -> float:
         """How large an input is, from 0 to 1."""
         given = json.loads(input)
@@ -275,7 +304,31 @@ def _columns(found: Constraints, shapes: dict[str, Shape]) -> dict[str, tuple[st
     return out
 
 
+def _flat(found: Constraints, shapes: dict[str, Shape]) -> dict[str, str]:
+    """Names of the places of a list of numbers: {"row": "start[0]"}."""
+    return {
+        part: f"{name}[{n}]"
+        for name, parts in found.flat.items()
+        if (shape := shapes.get(name)) is not None and shape.kind in SEQUENCES and shape.item is not None
+        and shape.item.kind == "int" and shape.shortest == shape.longest == len(parts)
+        for n, part in enumerate(parts)
+    }  # fmt: skip
+
+
 # --- what a problem shows
+
+
+def _literals(references: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Whole numbers and texts in the references, as a test would have to hit them."""
+    numbers, words = set[int](), set[str]()
+    for code in references:
+        try:
+            found = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        numbers |= {one for one in found if type(one) is int and abs(one) > 1}
+        words |= {one for one in found if isinstance(one, str) and 0 < len(one) <= 40}
+    return sorted(numbers), sorted(words)
 
 
 def parameters(problem: Problem, references: Sequence[str] = ()) -> list[tuple[str, str]]:

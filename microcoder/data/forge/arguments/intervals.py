@@ -27,6 +27,24 @@ def _no_overlap(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape
             yield Property("no_overlap", fact.text, partial(_apart, name), partial(_pull_apart, name))
 
 
+def _rectangle(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """Rectangles [x, y, x, y], the lower corner first."""
+    for name in dict.fromkeys(spot.parameter for spot in spots):
+        item = shapes[name].item
+        if shapes[name].kind == "list" and item and item.kind == "int" and shapes[name].longest == 4:
+            yield Property("rectangle", fact.text, partial(_upright, name), partial(_raise_up, name))
+
+
+def _upright(name: str, values: Values) -> bool:
+    x, y, right, top = values[name]
+    return bool(x < right and y < top)
+
+
+def _raise_up(name: str, rng: random.Random, values: Values) -> None:
+    x, y, right, top = values[name]
+    values[name] = [min(x, right), min(y, top), max(x, right), max(y, top)]
+
+
 def _apart(name: str, values: Values) -> bool:
     rows = sorted(values[name])
     return all(row[0] <= row[1] for row in rows) and all(a[1] < b[0] for a, b in itertools.pairwise(rows))
@@ -94,6 +112,7 @@ def _no_pair(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) 
 
 
 MAKERS = {
+    "rectangle": _rectangle,
     "no_overlap": _no_overlap,
     "no_pair": _no_pair,
 }

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from ..reading.facts import StatedFact
-from . import domains, intervals, networks, numerals, texts
+from . import counts, domains, intervals, networks, numerals, texts
 from .places import Made, Place, Property, Values, at, depth_of, leave, leaves, place
 from .shapes import SEQUENCES, Shape
 
@@ -80,6 +80,9 @@ def _binary(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
 def _member(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     for spot in spots:
         inside = str(fact.value)
+        grown = [name for name, shape in shapes.items() if shape.kind == "tree"]
+        if inside == "tree" and inside not in shapes and len(grown) == 1:
+            inside = grown[0]
         if inside not in shapes or inside == spot.parameter or spot.length:
             continue
         tree = shapes[inside].kind == "tree"
@@ -94,7 +97,7 @@ def _member(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
             elif pool and spot.depth == 1 and spot.column is None:
                 values[spot.parameter] = [rng.choice(pool) for _ in values[spot.parameter]]
 
-        if shapes[inside].kind in SEQUENCES or tree:
+        if shapes[inside].kind in SEQUENCES or tree or (shapes[inside].kind == "str" == shapes[spot.parameter].kind):
             yield Property("member", fact.text, holds, mend)
 
 
@@ -122,6 +125,7 @@ _ELEMENTS = re.compile(
     r"(?:unique|distinct|different)|\w\[\w\] != ",
     re.I,
 )
+_ALL = re.compile(r"all (?:of )?(?:the )?(\w+s) are (?:guaranteed to be )?(?:unique|distinct|different)\.?$", re.I)
 _PAIRED = re.compile(r"^(?:(.*?)([xy])(.*)|(.*)(From|To)(.*))$", re.I)
 
 
@@ -159,11 +163,19 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
             partial(_drop_repeated, name, numbers),
         )
         return
+    if not spots and (whole := _ALL.match(fact.text)):  # "all the scores are unique" of the list score
+        spots = [Place(name) for name in (whole[1], whole[1][:-1]) if name in shapes and shapes[name].kind == "list"]
     if not spots:
         for names in _pairs(shapes):
             yield Property("distinct", fact.text, partial(_different_pairs, names))
     if not spots and re.search(r"\bnode|tree|Node\.val|\bvalues?\b", fact.text):
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in ("tree", "links")]
+    cells = [spot.parameter for spot in spots if spot.depth == 2 == depth_of(shapes[spot.parameter])]
+    for name in cells if re.search(r"\w\[\w\]\[\w\] (?:is|are) (?:all )?(?:unique|distinct)", fact.text) else ():
+        yield from _different_cells(fact, name, shapes[name])
+    single = [spot.parameter for spot in spots if shapes[spot.parameter].kind == "int" and not spot.length]
+    if len(single) > 1:
+        yield Property("distinct", fact.text, lambda v: len({v[name] for name in single}) == len(single))
     for spot in spots:
         if spot.length:
             continue
@@ -189,12 +201,34 @@ def _distinct(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
         yield Property("distinct", fact.text, holds, mend, (Place(spot.parameter, depth),))
 
 
+def _different_cells(fact: StatedFact, name: str, shape: Shape) -> Made:
+    """A table in which no number stands twice."""
+    base = min((one for one in leaves(shape.pool) if type(one) is int), default=0)
+
+    def holds(values: Values) -> bool:
+        return not domains.repeated(list(leaves(values[name])))
+
+    def mend(rng: random.Random, values: Values) -> None:
+        if not holds(values):
+            count = sum(map(len, values[name]))
+            numbers = iter(rng.sample(range(min(base, 1), min(base, 1) + count), count))
+            values[name] = [[next(numbers) for _ in row] for row in values[name]]
+
+    yield Property("distinct", fact.text, holds, mend)
+
+
 def _sorted(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     order, _, by = fact.value.partition(" by ")
     if not spots and re.search(r"\brows?\b|\blinked list|\blist\b|\barrays?\b", fact.text):
         spots = [Place(name) for name, shape in shapes.items() if shape.kind in (*SEQUENCES, "links")]
         if re.search(r"\brows?\b|\bcolumns?\b", fact.text):
             spots = [Place(spot.parameter, 1) for spot in spots if depth_of(shapes[spot.parameter]) == 2]
+    if re.search(r"\b(?:rows?|columns?)\b", fact.text) and not by:  # of a table: neither speaks of its rows as values
+        tables = [name for name, shape in shapes.items() if shape.kind in SEQUENCES and depth_of(shape) == 2]
+        tables = [spot.parameter for spot in spots if spot.parameter in tables] or (tables if len(tables) == 1 else [])
+        if tables:
+            yield from _sorted_table(fact, tables[0], order)
+            return
     for spot in spots:
         if spot.length or shapes[spot.parameter].kind not in (*SEQUENCES, "links", "str"):
             continue
@@ -215,6 +249,28 @@ def _sorted(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -
                     one.sort(key=key, reverse="descending" in order)
 
         yield Property("sorted", fact.text, holds, mend, (Place(spot.parameter, depth),), order)
+
+
+def _sorted_table(fact: StatedFact, name: str, order: str) -> Made:
+    """A table whose rows, columns or both are sorted, as the sentence has it."""
+    sides = [side for side in ("row", "column") if re.search(rf"\b{side}s?\b", fact.text)]
+
+    def holds(values: Values) -> bool:
+        rows = values[name]
+        lists = [*(rows if "row" in sides else []), *(zip(*rows, strict=True) if "column" in sides else [])]
+        return all(domains.ordered(one, order) for one in lists)
+
+    def mend(rng: random.Random, values: Values) -> None:
+        down, rows = "descending" in order, values[name]
+        if "row" in sides:
+            rows = [sorted(row, reverse=down) for row in rows]
+        if "column" in sides and len(set(map(len, rows))) == 1:  # rows stay sorted
+            rows = [
+                list(row) for row in zip(*(sorted(one, reverse=down) for one in zip(*rows, strict=True)), strict=True)
+            ]
+        values[name] = rows
+
+    yield Property("sorted", fact.text, holds, mend, value=order)
 
 
 def _permutation(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
@@ -291,6 +347,7 @@ MAKERS: dict[str, Callable[[StatedFact, list[Place], Mapping[str, Shape]], Made]
     **intervals.MAKERS,
     **networks.MAKERS,
     **texts.MAKERS,
+    **counts.MAKERS,
     "choices": _choices,
     "distinct": _distinct,
     "sorted": _sorted,

@@ -112,15 +112,31 @@ def _own_index(relation: Relation) -> Relation:
     return Relation(rel.renamed(relation.left, new), relation.op, rel.renamed(relation.right, new), relation.text)
 
 
+def with_powers(relation: Relation) -> Relation | None:
+    """The relation with the power that a number may have been (109: 10 ** 9, 27: 2 ** 7, 2n: 2 ** n); None if it has
+    no such."""
+    sides = [
+        re.sub(r"(?<![\w.*])(10|2)([3-9]|[1-6]\d)(?![\w.])(?! \*\*)", r"\1 ** \2", side)
+        for side in (relation.left, relation.right)
+    ]
+    sides = [re.sub(r"(?<![\w.*] )(?<![\w.*])2 \* ([A-Za-z]\w*)(?![\w\[(.])", r"2 ** \1", side) for side in sides]
+    if sides == [relation.left, relation.right]:
+        return None
+    return Relation(sides[0], relation.op, sides[1], relation.text)
+
+
 def bring(
-    found: Sequence[Relation], shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]], statement: str
-) -> Quantities:
-    """Bring relations to the names of quantities."""
+    found: Sequence[Relation], shapes: Mapping[str, Shape], columns: Mapping[str, tuple[str, int]], statement: str,
+    flat: Mapping[str, str] | None = None,
+) -> Quantities:  # fmt: skip
+    """Bring relations to the names of quantities. `flat`: terms for names of the places of a list, row -> start[0]."""
     out = Quantities()
     known = set(shapes)
     places = {
         name: f"{parameter}[{parameter}__0][{n}]" for name, (parameter, n) in columns.items() if name not in known
     }
+    places.update({name: term for name, term in (flat or {}).items() if name not in known and name not in places})
+    places.update(_lost_subscripts(found, shapes, places))
     nodes = [name for name, shape in shapes.items() if shape.kind in NODES]
     counted = [one for one in found if one.op == "==" and "nodes_count" in (one.left, one.right) and len(nodes) == 1]
     counted = [
@@ -132,7 +148,11 @@ def bring(
         Relation(rel.renamed(one.left, places), one.op, rel.renamed(one.right, places), one.text)
         for one in all_relations
     ]
+    for name in (name for name, shape in shapes.items() if shape.kind == "int"):  # the length of a number
+        replaced = [Relation(_digits(one.left, name), one.op, _digits(one.right, name), one.text) for one in replaced]
     symbols = {**_other_case(replaced, known), **_symbols(replaced, known)}
+    symbols.update(_sides(replaced, shapes, symbols))
+    symbols.update(_squares(replaced, known, symbols))
     out.symbols = symbols
     for n, one in enumerate(replaced):
         left, right = (rel.renamed(side, symbols) for side in (one.left, one.right))
@@ -150,6 +170,42 @@ def _of_every_row(side: str, other: str) -> str:
     """len(grid[0]), which stands for the width of a grid, as the length of each row."""
     match = re.fullmatch(r"len\((\w+)\[0\]\)", side)
     return f"len({match.group(1)}[{match.group(1)}__0])" if match and f"{match.group(1)}[" not in other else side
+
+
+def _digits(side: str, name: str) -> str:
+    return side.replace(f"len({name})", f"digits({name})")
+
+
+def _lost_subscripts(
+    found: Sequence[Relation], shapes: Mapping[str, Shape], places: Mapping[str, str]
+) -> dict[str, str]:
+    """numsi, which was nums with a subscript: nums[i]."""
+    free = {name for one in found for side in (one.left, one.right) for name in rel.names(side)}
+    return {
+        name: f"{name[:-1]}[i]"
+        for name in free - set(shapes) - set(places)
+        if name.endswith("i") and name[:-1] in shapes and shapes[name[:-1]].kind in SEQUENCES
+    }
+
+
+def _sides(found: Sequence[Relation], shapes: Mapping[str, Shape], known: Mapping[str, str]) -> dict[str, str]:
+    """The sides of the only table there is: rows and cols, or m and n, where nothing else is said of either."""
+    tables = [
+        name for name, s in shapes.items() if s.kind in SEQUENCES and s.item and s.item.kind in (*SEQUENCES, "str")
+    ]
+    free = {name for one in found for side in (one.left, one.right) for name in _free(side, set(shapes))} - set(known)
+    out: dict[str, str] = {}
+    for high, wide in (("row", "col"), ("row", "cols"), ("rows", "cols"), ("rows", "columns"), ("m", "n")):
+        if len(tables) == 1 and {high, wide} <= free and shapes[tables[0]].longest > 0:
+            out.update({high: f"len({tables[0]})", wide: f"len({tables[0]}[0])"})
+    return out
+
+
+def _squares(found: Sequence[Relation], known: set[str], symbols: Mapping[str, str]) -> dict[str, str]:
+    """n2, which was n with an exponent."""
+    free = {name for one in found for side in (one.left, one.right) for name in rel.names(side)} - known - set(symbols)
+    bases = {name: symbols.get(name[:-1], name[:-1]) for name in free if re.fullmatch(r"[a-z]2", name)}
+    return {name: f"({base}) ** 2" for name, base in bases.items() if name[0] in known or name[0] in symbols}
 
 
 def _other_case(found: Sequence[Relation], known: set[str]) -> dict[str, str]:

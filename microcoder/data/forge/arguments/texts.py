@@ -56,18 +56,24 @@ def _no_leading_zero(fact: StatedFact, spots: list[Place], shapes: Mapping[str, 
 
 
 def _spaces(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
-    names = {spot.parameter for spot in spots if shapes[spot.parameter].kind == "str"}
-    names = names or {name for name, shape in shapes.items() if shape.kind == "str" and " " in shape.chars}
+    held = {
+        name: shape.item if shape.kind == "list" and shape.item is not None else shape for name, shape in shapes.items()
+    }
+    names = {spot.parameter for spot in spots if held[spot.parameter].kind == "str"}
+    names = names or {name for name, shape in held.items() if shape.kind == "str" and " " in shape.chars}
     single = fact.name == "single_space"
+
+    def mended(text: str) -> str:
+        new = " ".join(text.split()) if single else text.strip(" ")
+        return new or next((char for char in text if char != " "), "a")
+
     for name in sorted(names):
 
         def mend(rng: random.Random, values: Values, name: str = name) -> None:
-            value = values[name]
-            new = " ".join(value.split()) if single else value.strip(" ")
-            values[name] = new or next((char for char in value if char != " "), "a")
+            values[name] = _replaced(values[name], mended)
 
         def holds(values: Values, name: str = name) -> bool:
-            return "  " not in values[name] if single else values[name] == values[name].strip(" ")
+            return all("  " not in one if single else one == one.strip(" ") for one in leaves(values[name]))
 
         yield Property(fact.name, fact.text, holds, mend)
 
@@ -77,7 +83,7 @@ def _balanced(name: str, values: Values) -> bool:
 
 
 def _brackets(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
-    for spot in spots:
+    for spot in spots or [Place(name) for name, shape in shapes.items() if shape.kind == "str" and "(" in shape.chars]:
         name, shape = spot.parameter, shapes[spot.parameter]
         if shape.kind != "str":
             continue
@@ -87,6 +93,11 @@ def _brackets(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape])
         def mend(rng: random.Random, values: Values, name: str = name, kinds: str = kinds, only: bool = only) -> None:
             if only:
                 values[name] = domains.brackets(rng, max(2, len(values[name])), kinds)
+            else:
+                places = [n for n, char in enumerate(values[name]) if char in kinds]
+                chars = [char for n, char in enumerate(values[name]) if len(places) % 2 == 0 or n != places[-1]]
+                new = iter(domains.brackets(rng, len(places), kinds))
+                values[name] = "".join(next(new) if char in kinds else char for char in chars)
 
         yield Property("brackets", fact.text, partial(_balanced, name), mend)
 
@@ -125,7 +136,7 @@ def _time(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> 
 
 def _date(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
     """Dates such as 2012-01-05, within the years that the sentence gives or else those of the tests."""
-    for spot in spots:
+    for spot in spots or [Place(name) for name, shape in shapes.items() if shape.kind == "str"]:
         texts = [part for part in shapes[spot.parameter].walk() if part.kind == "str"]
         days = [day for one in (texts[0].pool if texts else []) if (day := _day(one)) is not None]
         if not days or len(days) != len(texts[0].pool):
@@ -188,7 +199,56 @@ def _few_letters(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shap
         yield Property("few_letters", fact.text, holds, mend)
 
 
+def _some_word(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """A text that does not consist of spaces alone."""
+    names = [name for name, shape in shapes.items() if shape.kind == "str"]
+    names = [spot.parameter for spot in spots if spot.parameter in names] or (names if len(names) == 1 else [])
+    for name in names:
+        yield Property("some_word", fact.text, partial(_has_word, name))
+
+
+def _has_word(name: str, values: Values) -> bool:
+    return bool(values[name].strip())
+
+
+def _same_length(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """A list whose texts or lists are all as long as the first."""
+    held = {name: shape.item.kind for name, shape in shapes.items() if shape.kind == "list" and shape.item}
+    names = [name for name, kind in held.items() if kind in ("str", "list")]
+    names = [spot.parameter for spot in spots if spot.parameter in names] or (names if len(names) == 1 else [])
+    for name in dict.fromkeys(names):
+
+        def holds(values: Values, name: str = name) -> bool:
+            return len(set(map(len, values[name]))) <= 1
+
+        def mend(rng: random.Random, values: Values, name: str = name) -> None:
+            if not holds(values, name):
+                shortest = min(map(len, values[name]))
+                values[name] = [one[:shortest] for one in values[name]]
+
+        yield Property("same_length", fact.text, holds, mend)
+
+
+def _no_runs(fact: StatedFact, spots: list[Place], shapes: Mapping[str, Shape]) -> Made:
+    """No character twice in a row, but for one that may be."""
+    names = [name for name, shape in shapes.items() if shape.kind == "str"]
+    names = [spot.parameter for spot in spots if spot.parameter in names] or (names if len(names) == 1 else [])
+    run = re.compile(r"(.)\1+", re.S)
+    for name in names:
+
+        def holds(values: Values, name: str = name) -> bool:
+            return all(found[1] == fact.value for found in run.finditer(values[name]))
+
+        def mend(rng: random.Random, values: Values, name: str = name) -> None:
+            values[name] = run.sub(lambda found: found[0] if found[1] == fact.value else found[1], values[name])
+
+        yield Property("no_runs", fact.text, holds, mend)
+
+
 MAKERS = {
+    "no_runs": _no_runs,
+    "some_word": _some_word,
+    "same_length": _same_length,
     "date": _date,
     "few_letters": _few_letters,
     "alphabet": alphabet,

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..reading.relations import Relation
 from . import domains
-from .places import Property, Values, leaves
+from .places import Place, Property, Values, leaves
 from .shapes import SEQUENCES, Shape
 
 
@@ -75,6 +75,22 @@ def order_named(statement: str, shapes: Mapping[str, Shape], examples: Sequence[
     if numbers and min(numbers) < 0 < max(numbers) and 0 not in numbers:
         out.append(Property("signs", "no number is 0, as in the tests", _without_zero))
     return [one for one in out if all(map(one.holds, examples))]
+
+
+def enumerated(shapes: Mapping[str, Shape], words: Sequence[str]) -> list[Property]:
+    """Texts that the tests take from a list of words, such as months, which the references have as literals."""
+    out: list[Property] = []
+    for name, shape in shapes.items():
+        patterns = {pattern(one) for one in shape.pool} if shape.kind == "str" else set()
+        allowed = [one for one in words if pattern(one) in patterns]
+        if patterns and set(shape.pool) <= set(allowed) and len(set(shape.pool)) > 1 and len(max(shape.pool)) > 1:
+            text, holds = f"{name} is a word of the references, as in the tests", partial(_one_of, name, allowed)
+            out.append(Property("choices", text, holds, places=(Place(name),), value=allowed))
+    return out
+
+
+def _one_of(name: str, allowed: Sequence[str], values: Values) -> bool:
+    return values[name] in allowed
 
 
 def _sort(name: str, rng: random.Random, values: Values) -> None:

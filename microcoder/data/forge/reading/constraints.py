@@ -42,7 +42,10 @@ _SOME = re.compile(
 _UNEQUAL = re.compile(r"^([A-Za-z]\w*)\[(\w)\]$")
 _COLUMNS = re.compile(r"\b([A-Za-z]\w*)\[\s*\w\s*\]\s*={1,2}\s*[\[(]\s*([^\[\]()\n]{1,200}?)\s*[\])](?!\s*[-+*])")
 _SUBSCRIPTS = re.compile(r"\b[A-Za-z]\w*\[\s?\w\s?\]\s?=\s?\[([^\[\]\n]{1,200})\]")
+_FLAT = re.compile(r"\b([A-Za-z]\w*)\s?=\s?\[\s?([A-Za-z]\w*(?:\s?,\s?[A-Za-z]\w*){1,5})\s?\]")
 _NAME = re.compile(r"[A-Za-z]\w*(?:_\w)?$")
+_EXAMPLE = re.compile(r"^[\s#*_>-]{0,8}Example 1\W{0,6}$", re.M | re.I)
+_AFTER = re.compile(r"^[\s#*_>-]{0,8}(?:Note|Notes|Follow[- ]?up)\b", re.M | re.I)
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class Constraints:
     relations: list[Relation] = field(default_factory=list)
     facts: list[StatedFact] = field(default_factory=list)
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    flat: dict[str, tuple[str, ...]] = field(default_factory=dict)  # start = [row, col] -> {"start": ("row", "col")}
     unread: list[str] = field(default_factory=list)
     section: bool = False  # whether there is a section of constraints
 
@@ -66,8 +70,10 @@ def read(statement: str) -> Constraints:
         _of_line(line, found)
     if not lines:
         _of_prose(statement, found)
-    for sentence in _sentences(body):
+    for sentence in _sentences(_without_examples(body)):
         _of_sentence(sentence, found)
+    for name, parts in _FLAT.findall(statement):
+        found.flat.setdefault(name, tuple(part.strip() for part in parts.split(",")))
     for match in _COLUMNS.finditer(normal(statement)):
         parts = [part.strip() for part in match.group(2).split(",")]
         if all(map(_NAME.match, parts)) and (len(parts) > 1 or match.group(1) not in found.columns):
@@ -95,6 +101,15 @@ def _parts(statement: str) -> tuple[str, list[str]]:
     return statement[: at.start()] + "\n" + statement[end:], [line for line in lines if line]
 
 
+def _without_examples(body: str) -> str:
+    """The text without the examples at its end: what they explain is true of themselves only."""
+    first = _EXAMPLE.search(body)
+    if first is None:
+        return body
+    after = _AFTER.search(body, first.end())
+    return body[: first.start()] + "\n" + (body[after.start() :] if after else "")
+
+
 def _sentences(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         yield from (part.strip() for part in re.split(r"(?<=[.!?;])\s+", line) if part.strip())
@@ -113,6 +128,9 @@ _HARMLESS = re.compile(
     r"answer(?:s)? (?:is|are|to each|will|can|for|may|that|of)[^.]{0,60}(?:bit|less than|at most|unique)|"
     r"memory limit|time limit|please note|this problem|this question|solution|fits? on a|output doesn't|output array|"
     r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output|"
+    r"implicit stack|extra space|it can be (?:shown|proven)|^\(?assume (?:you are|an? (?:player|person)|changing)|"
+    r"(?:may|might|can) (?:not )?(?:be|have|contain) (?:connected|multiple|repeated|duplicate)|"
+    r"fits? in \d\d-bit|\w is valid for the given \w\b|"
     r"\?$|https?:|outputs? (?:is|are|will be) (?:at most|less)|\boutput <=|is unknown",
     re.I,
 )
@@ -133,8 +151,10 @@ def total(sentence: str) -> float | None:
 def _of_line(line: str, found: Constraints) -> None:
     """Add what a line says, or note that nothing could be read."""
     said = 0
+    line = _EITHER.sub(r"\1 is \2 or \3", line)
     if (
-        (_COMPARED.search(line) or re.search(r"(?<![<>=!])=(?![=<>])", line))
+        not _COUNTED.search(line)
+        and (_COMPARED.search(line) or re.search(r"(?<![<>=!])=(?![=<>])", line))
         and not _some(line)
         and not _declared(line)
     ):
@@ -143,12 +163,18 @@ def _of_line(line: str, found: Constraints) -> None:
         found.relations += [one for one in new if not _all_different(one)]
         said += len(new)
     for sentence in _sentences(line):
-        told = list(facts(sentence)) if "http" not in sentence and not sentence.endswith("?") else []
+        aside = "http" in sentence or sentence.endswith("?") or sentence.lower().startswith("follow")
+        told = [] if aside else list(facts(sentence))
         new = _in_words(sentence)
         found.facts += [replace(fact, told=not (said or new)) for fact in told]
         found.relations += new
         if not (said or told or new or _HARMLESS.search(sentence) or _declared(sentence) or sentence.endswith(":")):
             found.unread.append(sentence)
+
+
+# `grid[i][j] == 0 or 1`; "the depth of the tree <= 9": in words, though it compares
+_EITHER = re.compile(r"^(\S+) == (\S+) or (\S+?)\.?$")
+_COUNTED = re.compile(r"\b(?:depth|height) of (?:the|each|a) \w*\s?tree\b", re.I)
 
 
 def _declared(sentence: str) -> bool:
@@ -169,7 +195,7 @@ def _all_different(relation: Relation) -> StatedFact | None:
 
 
 _GUARANTEE = re.compile(
-    r"guarante|generated (?:such|so|in)|\b(?:may|can) (?:always )?assume|^assume|it is (?:always|known)|"
+    r"guarante|generated (?:such|so|in)|\b(?:may|can) (?:always )?assume|^assume|it is (?:always|known|assumed)|"
     r"test cases? (?:are|will)|tests? (?:are|is) generated|inputs? (?:is|are|will be) (?:generated|given|such|valid)|"
     r"always (?:be )?(?:valid|possible|exist)",
     re.I,
@@ -219,8 +245,8 @@ def _of_prose(statement: str, found: Constraints) -> None:
 # --- relations in words
 
 _RANGE = re.compile(
-    r"\b(?:in the (?:inclusive )?range (?:of )?(?:from )?\[?|between)\s*([^\[\],]{1,30}?)\s*(?:,|to|and|-|\.\.)\s*"
-    r"([^\[\],]{1,30}?)\s*(?:\]|$|\.)"
+    r"\b(?:(?:in|is) the (?:inclusive )?range (?:of )?(?:from )?\[?|between)\s*([^\[\],]{1,30}?)\s*"
+    r"(?:,|to|and|-|\.\.)\s*([^\[\],]{1,30}?)\s*(?:\]|$|\.)"
 )
 _BEFORE = re.compile(
     r"([A-Za-z]\w*(?:\[\w+\])*(?:\.length|\.val)?(?:(?:,| and|, and) [A-Za-z]\w*(?:\[\w+\])*)*) "
@@ -237,23 +263,29 @@ _TOTAL = re.compile(
 )
 
 
+_DEPTH = re.compile(r"(?:depth|height) of (?:the|each|a) \w*\s?tree (?:<=|is at most|.{0,30}range \[\d+,) ?([\d^*]+)")
+_AMOUNT = re.compile(r"\b(number|frequency|count|length|sum|amount)s? of (?:\w+ ){0,5}$", re.I)
+
+
 def _in_words(sentence: str) -> list[Relation]:
     """Relations that a sentence tells in words."""
     sentence = normal(sentence)
     match = _RANGE.search(sentence)
     if match and _NODES.search(sentence):
         return relations(f"{match.group(1)} <= nodes_count <= {match.group(2)}")
+    if match := _DEPTH.search(sentence):
+        return relations(f"nodes_depth <= {match.group(1)}")
+    match = _RANGE.search(sentence)
     subject = _BEFORE.search(sentence[: match.start()]) if match and not _COMPARED.search(sentence) else None
+    if match and subject and (told := _AMOUNT.search(sentence[: subject.start()])):  # of something that has a name
+        if told[1].lower() != "length" or "," in subject[1] or " and " in subject[1]:
+            return []
+        return relations(f"{match.group(1)} <= {subject.group(1)}.length <= {match.group(2)}")
     if match and subject:
         named = ", ".join(IDENTIFIER.findall(subject.group(1).replace(" and ", ", ")))
         return relations(f"{match.group(1)} <= {named} <= {match.group(2)}")
     if re.search(r"number of (?:the )?nodes in (?:the|each) (?:tree|list|linked list) is (\w+)\.?$", sentence, re.I):
         return relations(f"nodes_count == {sentence.rstrip('.').split()[-1]}")
-    if match := re.search(
-        r"(?:depth|height) of (?:the|each|a) \w*\s?tree (?:<=|is at most|.{0,30}range \[\d+,) ?([\d^*]+)",
-        sentence,
-    ):
-        return relations(f"nodes_depth <= {match.group(1)}")
     if match := _TOTAL.search(sentence):
         return relations(f"total_length <= {match.group(1)}")
     if match := re.search(r"\b([a-z]\w*(?:\[\w\])?) is a (positive|non-negative|negative) integer", sentence):

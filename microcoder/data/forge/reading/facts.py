@@ -27,6 +27,7 @@ class StatedFact:
     told: bool = True  # as a constraint or a guarantee; elsewhere it may speak of something else than the input
 
 
+_NUMBERS = {"one": 1, "two": 2, "twice": 2, "three": 3, "four": 4}
 _LETTERS = r"(?:letters?|characters?|alphabets?|chars?)"
 
 
@@ -81,6 +82,8 @@ def choices(text: str) -> list[Any] | None:
     found: list[Any] = []
     for single, double, number, word in _LITERAL.findall(text):
         found.append(int(number) if number else word == "true" if word else single or double)
+    if re.search(r"\bdigits?\b", text) and not any(str(one).isdigit() for one in found):
+        return None  # "a digit or '*'"
     rest = _CONNECTED.sub("", _LITERAL.sub("", text))
     return found if len(found) >= 1 and not rest else None
 
@@ -92,9 +95,11 @@ def _subjects(text: str) -> tuple[str, ...]:
 _X = r"(?P<x>(?:[^.;]|\.(?=\w)){0,90}?)"
 _BE = r"(?:is|are|be|will be|can be|may be)"
 IN_PROSE = {"sorted", "permutation", "tree", "bst", "distinct", "connected", "acyclic", "even", "power", "binary"}
+IN_PROSE |= {"no_overlap"}
 _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must occur, pattern, value where it says none
     ("permutation", "permutation",
      rf"{_X}\b(?:{_BE}|represents?|as)?\s*(?:an? )?permutations?(?: of (?P<v>[^.;]{{1,60}})|\.?$)", None),
+    ("permutation", "anagram", r"(?P<x>\w{1,30}) is an anagram of (?P<v>\w{1,30})\.?$", None),
     ("anagram", "anagram permutation", r"(?P<x>[\w, ]{1,60}) are (?:anagrams|permutations) of each other", None),
     ("distinct", "unique distinct different",
      rf"\ball (?:of )?(?:the )?(?P<x>[^.;]{{0,60}}?)\b{_BE} (?:pairwise )?(?:unique|distinct|different)", None),
@@ -104,6 +109,7 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
     ("distinct", "unique distinct same equal",
      rf"(?:each|every|no two) (?P<x>[^.;]{{0,40}}?)\b(?:has|have|{_BE}|will have|share) (?:an? |the )?"
      r"(?:unique|distinct|same|equal)", None),
+    ("distinct", "same", r"\bno two (?P<x>\w{1,30}) are (?:at|on|in) the same [\w ]{1,30}\.?$", None),
     ("distinct", "duplicate repeated", r"\bno (?:duplicated?|repeated) (?P<x>[^.;]{0,60})", None),
     ("distinct", "duplicate repeated",
      rf"{_X}\b(?:(?:does|do|will) not (?:contain|have) (?:any )?|(?:contains?|has|have) no )(?:duplicated?s?|repeated)",
@@ -160,15 +166,25 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"[^.;]{0,60}leading (?:zeros?|0)", None),
     ("no_outer_space", "trailing",
      r"(?P<x>[^.;]{0,60}?)\b(?:no|not|without|any)\b[^.;]{0,30}leading (?:or|and) trailing spaces?", None),
-    ("single_space", "single space", r"(?:separated by|only|there is) (?:a |one )?single spaces?", None),
-    ("brackets", "valid balanced well-formed",
+    ("single_space", "space",
+     r"(?:(?P<x>[^.;]{0,60}?) (?:are|is|will be) )?(?:separated by|only|there is) (?:a |one )?single spaces?|"
+     r"in (?P<y>\w{1,30}) will be separated by exactly one space|only one space between (?:2|two) words|"
+     r"(?P<z>\w{1,30}(?:\[\w\])?) contains no two consecutive spaces", None),
+    ("brackets", "valid balanced well-formed vps",
      r"(?P<x>\w{1,30}) (?:is|represents|will be) (?:guaranteed to be )?(?:a |an )?(?:valid|balanced|well-formed) "
-     r"(?:parenthes[ei]s|brackets?)", None),
+     r"(?:parenthes[ei]s|brackets?)|(?P<y>\w{1,30}) is a VPS\b|all (?:the )?parentheses are balanced\.?$", None),
     ("member", "exist appear in of",
      r"(?P<x>[A-Za-z]\w*(?:\[\w\](?:\[\d\])?)?) (?:exists?|appears|is guaranteed to (?:exist|be|appear)|"
      r"is (?:present )?|will be|(?:is|equals|equals to) an? "
      r"(?:element|value|member|integer) )\s?(?:in|of|from)(?: the array)? (?P<v>[a-zA-Z]\w*)\b(?! order| the)",
      None),
+    ("member", "are in",
+     r"(?P<x>[A-Za-z]\w*(?:(?:,|,? and) [A-Za-z]\w*)+) are in (?:the (?:list|array) )?(?P<v>[A-Za-z]\w*)\.?$", None),
+    ("member", "at least once", r"(?P<x>[A-Za-z]\w*) (?:occurs|appears) at least once in (?P<v>[A-Za-z]\w*)\.?$", None),
+    ("member", "node with", r"node with (?:a|the) value (?:of )?(?P<x>\w+) exists in the (?P<v>tree)\.?$", None),
+    ("not_member", "not be in is not",
+     r"(?P<x>[A-Za-z]\w*) (?:will not be|is not|is never) (?:present )?in (?:the (?:list|array) )?"
+     r"(?P<v>[A-Za-z]\w*)\.?$", None),
     ("exists", "least",
      r"at least one (?:element|index|integer|number|value|cell)? ?\w? ?(?:where|such that|with|in|of|is)? ?"
      r"(?P<v>(?P<x>[A-Za-z]\w*\[\w\]) ?(?:==|!=|<=|>=|<|>) ?-?\d+)", None),
@@ -178,15 +194,51 @@ _TABLE: list[tuple[str, str, str, Any]] = [  # name, a word of which one must oc
      r"(?:no two|none of the) (?P<x>[^.;]{1,40}?) (?:will )?(?:overlap|intersect)|"
      r"(?P<y>[^.;]{1,60}?) (?:is|are|be)?\s*(?:pairwise |all )?"
      r"(?:non-? ?overlapping|disjoint|(?:do|will) not overlap)", None),
+    ("no_overlap", "overlap disjoint",
+     r"(?:array|list|set|collection) of (?:sorted |pairwise )?(?:non-? ?overlapping|disjoint) \w{1,20} (?P<x>\w{1,30})",
+     None),
     ("few_letters", "unique distinct different",
      r"(?P<x>[^.;]{1,60}?)\b(?:no more than|at most) (?P<v>\d+) (?:unique|distinct|different) [\w ]{0,30}"
      r"(?:letters|characters)", None),
     ("repeats", "repeated duplicate",
      r"(?P<x>[^.;]{1,60}?)\bexactly (?P<v>one|two|three|\d+) (?:repeated|duplicated?) "
      r"(?:elements?|numbers?|integers?|values?)", None),
+    ("times", "appear",
+     r"^(?:each|every) (?:element|integer|number|value|letter|character)s?(?: (?:in|of) (?:the )?(?P<x>\w+))?"
+     r"(?: will)? appears?(?: in (?P<y>\w+))?(?: exactly)? (?P<v>twice|(?:two|three|four) times)"
+     r"(?:,? (?:except for|only) (?P<w>one|two) (?:elements?|integers?)(?: which| that)?(?: will)? "
+     r"appears? (?:only |exactly )?once)?\.?$", None),
+    ("majority", "majority dominant",
+     r"majority element always exists in the array\.?$|^(?P<x>\w+) has exactly one dominant element\.?$", None),
+    ("frequency", "frequency",
+     r"frequency of each (?:element|integer|number) (?:in (?P<x>\w+) )?is in the range \[1, (?P<v>\d+)\]\.?$", None),
+    ("at_least", "at least",
+     r"^(?:there (?:is|are|will be) )?at least (?P<v>one|two|\d) (?!word|token|path|pair|valid|answer|solution)"
+     r"[\w' ]{1,30}?(?: in (?:the )?(?P<x>\w+)| is (?:empty|occupied))\.?$|"
+     r"^the (?P<y>\w+) contains at least (?P<w>one|two|\d) [\w ]{1,20}\.?$", None),
+    ("some_word", "at least",
+     r"^there (?:is|will be) at least (?:one|1) (?:word|token)(?: in (?P<x>\w+))?\.?$|"
+     r"^(?P<y>\w+) contains at least one word\.?$", None),
+    ("same_length", "length",
+     r"^all (?:of )?(?:the )?(?P<x>[\w\[\] ]{1,60}?) (?:are|have) (?:of )?the same length\.?$|"
+     r"^all (?P<y>\w+\[\w\])\.length are (?:equal|the same)\.?$", None),
+    ("different_letters", "more than once",
+     r"^no (?:letter|character|digit) (?:occurs|appears) more than once in (?:any (?:string|word) (?:of|in) )?"
+     r"(?P<x>[\w\[\] ]{1,60})\.?$", None),
+    ("mirrored", "palindrome",
+     r"(?P<x>\w+) can (?:always )?be (?:converted|rearranged|transformed) (?:in)?to a palindrome"
+     r"(?: using a finite number of moves)?\.?$", None),
+    ("no_runs", "consecutive repeating",
+     r"no consecutive repeating characters in (?:the given string|(?P<x>\w+))(?: except for '(?P<v>.)')?\.?$", None),
+    ("mountain", "mountain", r"^(?P<x>\w+) is (?:guaranteed to be )?a mountain array\.?$", None),
+    ("rotated", "rotated",
+     r"^(?P<x>\w+) is (?:an ascending array that is possibly rotated|guaranteed to be rotated at some pivot|"
+     r"sorted and rotated between 1 and n times)\.?$", None),
+    ("rectangle", "rectangle",
+     r"^(?P<x>[\w, ]{1,40}?) represents? (?:a )?valid rectangles?(?: with a non-zero area)?\.?$", None),
     ("no_pair", "two", r"(?:there are )?no two (?P<x>\w+) such that (?P<v>.*)", None),
     ("date", "date", r"(?P<x>[^.;]{0,80})\b(?:represents?|is|are|be|in)\b[^.;]{0,40}"
-     r"(?:valid (?:gregorian )?(?:calendar )?dates?|YYYY-MM-DD)(?P<v>[^;]{0,90})", None),
+     r"(?:valid (?:gregorian )?(?:calendar )?dates?|calendar date|YYYY-MM-DD)(?P<v>[^;]{0,90})", None),
     ("time", "hh:mm", r"(?P<x>[^.;]{0,60}?)\b(?:is|are|will be|in)\b[^.;]{0,40}\"?HH:MM\"?", None),
 ]  # fmt: skip
 _FACTS = [(name, hints.split(), re.compile(pattern, re.I), value) for name, hints, pattern, value in _TABLE]
@@ -201,7 +253,7 @@ def facts(sentence: str) -> Iterator[StatedFact]:
         if not match:
             continue
         groups = match.groupdict()
-        subjects = _subjects(groups.get("x") or groups.get("y") or "")
+        subjects = _subjects(groups.get("x") or groups.get("y") or groups.get("z") or "")
         told: Any = (groups.get("v") or groups.get("w") or "").strip().rstrip(".") if value is None else value
         if name in ("alphabet", "choices"):
             if "choices" in seen or (name == "choices" and "alphabet" in seen):
@@ -217,8 +269,10 @@ def facts(sentence: str) -> Iterator[StatedFact]:
                 continue
         elif name == "sorted":
             told = _order(told or sentence)
-        elif name in ("few_letters", "repeats"):
-            told = {"one": 1, "two": 2, "three": 3}.get(told) or int(told)
+        elif name in ("few_letters", "repeats", "at_least", "frequency"):
+            told = _NUMBERS.get(told) or int(told)
+        elif name == "times":
+            told = (_NUMBERS[told.split()[0]], _NUMBERS.get(groups["w"] or "", 0))
         elif name == "power":
             told = {"two": 2, "three": 3, "four": 4}.get(told) or int(told)
         if name == "distinct" and name in seen and not subjects:

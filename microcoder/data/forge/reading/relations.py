@@ -27,6 +27,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "comb": lambda n, k: math.comb(n, k) if min(k, n - k) < 1000 else math.inf,
     "count": lambda nodes: sum(one is not None for one in nodes),
     "total": lambda lists: sum(map(len, lists)),
+    "digits": lambda number: len(str(abs(int(number)))),
 }  # fmt: skip
 _ALLOWED = (
     ast.Expression, ast.Name, ast.Load, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd,
@@ -163,7 +164,7 @@ def relations(text: str) -> list[Relation]:
     found: list[Relation] = []
     text = normal(text)
     whole = text.strip()
-    text = _EVERY.sub(lambda match: f" starting {match.group(1) or match.group(2) or 0} ;", text)
+    text = _EVERY.sub(lambda match: f" starting {_start(match)} ;", text)
     for part in re.split(r"\band\b|\bwhere\b|\bwhen\b|\bif\b|;|\bfor (?:all|each|every|any)\b|\(inclusive\)", text):
         if _OPERATOR.search(part):
             part, _, start = part.partition(" starting ")
@@ -175,8 +176,13 @@ def relations(text: str) -> list[Relation]:
 # "for all i >= 1", "for every 0 <= i < n": which indices a relation is about
 _EVERY = re.compile(
     r",?\s*\b(?:for|where) (?:all |each |every |any )?(?:valid )?(?:ind(?:ex|ices) )?"
-    r"(?:(\d+) ?<=? ?[ijk](?:, ?[ijk])? ?<=? ?[\w.() +-]+?|[ijk] ?>=? ?(\d+))\s*(?=[.;,]|$|\band\b)"
+    r"(?:(\d+) ?<=? ?[ijk](?:, ?[ijk])? ?<=? ?[\w.() +-]+?|[ijk] ?(>=?|!=(?= ?0)) ?(\d+))\s*(?=[.;,]|$|\band\b)"
 )
+
+
+def _start(match: re.Match[str]) -> int:
+    """The first index: 1 of "for all i >= 1", "for i > 0", "for i != 0"."""
+    return int(match[1] or match[3]) + (match[2] in (">", "!="))
 
 
 def _from(relation: Relation, start: int) -> Relation:
@@ -205,11 +211,18 @@ def _chains(text: str) -> list[str]:
         before = _operands(chains[-1])
         after = _operands(piece)
         complete = len(before) >= 3 or (len(before) == 2 and not _number(before[0][0]))
-        if len(after) >= 2 and complete and (_number(after[0][0]) or len(before) == 2):
+        alike = len(before) == 2 == len(after) and _alike(before[-1][-1], after[0][0])  # a <= x1, x2 <= b
+        if len(after) >= 2 and complete and not alike and (_number(after[0][0]) or len(before) == 2):
             chains.append(piece)
         else:
             chains[-1] += "," + piece
     return chains
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two names differ in numbers only."""
+    bare = [re.sub(r"\d", "", term.strip()) for term in (one, other)]
+    return bare[0] == bare[1] and one.strip() != other.strip() and bare[0].isidentifier()
 
 
 def _operands(chain: str) -> list[list[str]]:
@@ -316,17 +329,6 @@ def renamed(source: str, new: Mapping[str, str]) -> str:
             return ast.parse(new[node.id], mode="eval").body if node.id in new else node
 
     return ast.unparse(OtherNames().visit(tree))
-
-
-def with_powers(relation: Relation) -> Relation | None:
-    """The relation with the power that a number may have been (109: 10 ** 9, 27: 2 ** 7); None if it has no such."""
-    sides = [
-        re.sub(r"(?<![\w.*])(10|2)([3-9]|[1-6]\d)(?![\w.])(?! \*\*)", r"\1 ** \2", side)
-        for side in (relation.left, relation.right)
-    ]
-    if sides == [relation.left, relation.right]:
-        return None
-    return Relation(sides[0], relation.op, sides[1], relation.text)
 
 
 GLOBALS: dict[str, Any] = {"__builtins__": {}, **_FUNCTIONS}  # what terms may use
