@@ -205,7 +205,8 @@ def _chains(text: str) -> list[str]:
         before = _operands(chains[-1])
         after = _operands(piece)
         complete = len(before) >= 3 or (len(before) == 2 and not _number(before[0][0]))
-        if len(after) >= 2 and complete and (_number(after[0][0]) or len(before) == 2):
+        apart = len(before) == 2 or "!=" in piece
+        if len(after) >= 2 and complete and (_number(after[0][0]) or apart):
             chains.append(piece)
         else:
             chains[-1] += "," + piece

@@ -18,6 +18,7 @@ from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
 from .shape import Block, Node, OneOf, Scope, listed, scopes
+from .words import read_words
 
 _RISKY = re.compile(
     (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
@@ -128,6 +129,7 @@ class _SentenceReader:
     def read(self, sentence: str, last: str) -> bool:
         said = [self.sums(sentence, last), self.order(sentence), self.graph(sentence), self.permutation(sentence)]
         said += [self.numbers(sentence), self.types(sentence)]
+        said.append(read_words(sentence, self.limits, self.found, self.samples))
         if not any(said):
             said.append(self.unequal(sentence))
         if not any(said):
@@ -294,7 +296,8 @@ class _SentenceReader:
         if step := _UNEQUAL.search(sentence):
             places = [p for p in self.lists if p.name == step[1]]
         elif re.search(
-            r"\b(?:distinct|unique|pairwise different|no two|at most once|exactly once)\b|all (?:\S+ ){0,3}different",
+            r"\b(?:distinct|unique|pairwise different|no two|at most once|exactly once)\b|all (?:\S+ ){0,3}different"
+            r"|\bno \w+ (?:will |can |may )?(?:appears?|occurs?) (?:more than once|twice)",
             sentence,
             re.I,
         ):
@@ -303,6 +306,10 @@ class _SentenceReader:
                 places = [p for p in self.lists if p.field.kind == "word"]
         else:
             return False
+        if len(re.findall(r"\bthe same\b", sentence)) == 2 and re.search(r"\bno two\b", sentence, re.I):
+            rows = [row for row in self._pairs() if sum(p.path == row[0].path for p in self.limits.places) == 2]
+            if len(rows) == 1 and self._together(rows[0]):
+                return True
         if not places and re.search(
             r"pair|point|coordinate|cell|position|location|coin|tower|building|edge|bridge", sentence
         ):
