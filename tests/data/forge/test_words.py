@@ -75,7 +75,10 @@ def test_copies_with_a_rule_that_is_not_understood_leave_no_space(told):
 
 
 def test_few_different_letters_and_last_digits():
-    told = "One line with a string $S$ ($1 \\le |S| \\le 99$). It has characters from `a`-`z` and at most 4 distinct characters."
+    told = (
+        "One line with a string $S$ ($1 \\le |S| \\le 99$). It has characters from `a`-`z` and"
+        " at most 4 distinct characters."
+    )
     found = space(told, ["abcd\n", "zz\n"])
     assert found.fault("abcde\n") and not found.fault("zyxw\n")
     assert all(len(set(one.strip())) <= 4 for one in drawn(found, "abcd\n"))
@@ -114,14 +117,14 @@ def test_ends_that_do_not_belong_to_a_range_are_not_drawn():
 @pytest.mark.parametrize(
     ("told", "text", "broken"),
     [
-        ("The first two lines contain the strings $A$ respectively $B$. Both $A$ and $B$ consist of lowercase letters and"
-         " are between 1 and 9 characters long.", "abc\nd\n", "abcdefghij\nk\n"),
-        ("The input consists of 3 lines. The lines contain the integers $a, b, c$ in that order. The values are always"
-         " between 1 and 20, inclusive.", "4\n5\n6\n", "4\n21\n6\n"),
+        ("The first two lines contain the strings $A$ respectively $B$. Both $A$ and $B$ consist of lowercase letters"
+         " and are between 1 and 9 characters long.", "abc\nd\n", "abcdefghij\nk\n"),
+        ("The input consists of 3 lines. The lines contain the integers $a, b, c$ in that order. The values are"
+         " always between 1 and 20, inclusive.", "4\n5\n6\n", "4\n21\n6\n"),
         ("The first line contains an integer $N$ ($1 \\le N \\le 9$). The second line contains $N$ integers"
          " $w_1, w_2, \\dots, w_n$ ($1 \\le w_i \\le 5$).", "3\n1 2 5\n", "2\n1 6\n"),
-        ("One line with two integers $n$ and $m$ ($2 \\le n, m \\le 9$). Each of the next $m$ lines contains two integers"
-         " $u$ and $v$ ($1 \\le u, v \\le n$, $u \\ne v$).", "3 2\n1 2\n3 1\n", "3 2\n1 1\n3 1\n"),
+        ("One line with two integers $n$ and $m$ ($2 \\le n, m \\le 9$). Each of the next $m$ lines contains two"
+         " integers $u$ and $v$ ($1 \\le u, v \\le n$, $u \\ne v$).", "3 2\n1 2\n3 1\n", "3 2\n1 1\n3 1\n"),
         ("The input consists of:\n- $3$ lines with $4$ characters, each character being either ``.`' or ``o`'.\n"
          "- One line with an integer $k$ ($1 \\le k \\le 4$).", ".o..\noo..\n....\n2\n", ".o..\nox..\n....\n2\n"),
     ],
@@ -146,8 +149,8 @@ def test_cards_are_only_those_of_the_tests():
 
 
 LIST = (
-    "The first line contains an integer $n$ ($1 \\le n \\le 9$). Each of the next $n$ lines contains two integers $x$ and"
-    " $y$ ($1 \\le x, y \\le 99$). "
+    "The first line contains an integer $n$ ($1 \\le n \\le 9$). Each of the next $n$ lines contains two integers $x$"
+    " and $y$ ($1 \\le x, y \\le 99$). "
 )
 
 
@@ -167,6 +170,15 @@ def test_rows_that_differ_in_one_of_two_values():
     assert found.unread == [] and found.fault("2\n1 2\n1 2\n") and not found.fault("2\n1 2\n1 3\n")
 
 
+def test_two_values_of_which_neither_is_shared_are_not_taken_for_pairs():
+    text = "3\n1 2\n3 4\n5 6\n"
+    for told in (
+        "No two guests have the same age or the same name.",
+        "No two have the same age, no two the same name.",
+    ):
+        assert space(LIST + told, [text]).unread[0] == told
+
+
 def test_signs_that_the_tests_show_belong_to_an_alphabet_with_symbols():
     told = (
         "One line with a word $w$. Only alphabetical letters, digits and the symbols $($ and $)$ appear in it."
@@ -174,3 +186,11 @@ def test_signs_that_the_tests_show_belong_to_an_alphabet_with_symbols():
     )
     found = space(told, ["print(x1)\n"])
     assert not found.fault("a)(b\n") and found.fault("a?b\n") and found.fault("a" * 31 + "\n")
+
+
+def test_a_letter_or_a_sign():
+    told = "One line with a string $s$ ($1 \\le |s| \\le 9$).\n\n## Constraints\n- Each character of $s$ is either %s."
+    found = space(told % "a lowercase English letter or -", ["a-b\n"])
+    assert not found.fault("--z\n") and found.fault("A-\n")
+    with pytest.raises(NoSpace, match="guarantee"):
+        space(told % "a lowercase English letter or - after a vowel", ["a-b\n"])

@@ -27,7 +27,7 @@ from .words import letter_count, ranges
 
 TRIES = 30
 _CASES = re.compile(r"\b(?:test ?cases?|data ?sets?|scenarios?|instances?)\b|number of cases|each case\b", re.I)
-_DIFFERENT = re.compile(r"\bno two\b|\b(?:distinct|unique)\b|more than once", re.I)
+_DIFFERENT = re.compile(r"\bno two\b|\b(?:distinct|unique)\b|more than once|\bis different from\b", re.I)
 LONGEST = 1 << 20  # characters of an existing test that is learnt from
 
 

@@ -84,6 +84,7 @@ _PARITY = re.compile(
     r"(?<![A-Za-z])([A-Za-z]\w*)(?:_i)? (?:is|are)(?: guaranteed to be)?(?: an?| always)? (even|odd|prime)\b"
 )
 _MULTIPLE = re.compile(r"(?<![A-Za-z])([A-Za-z]) is (?:an? )?(multiple of|divisible by|divisor of) ([A-Za-z]|\d+)\b")
+_SAME_IN_BOTH = re.compile(r"^(?!.*\bno two\b.*\bno two\b).*\bno two\b(?:.*?\bthe same\b){2}(?!.*\bthe same\b)", re.I)
 _UNEQUAL = re.compile(r"\b([A-Za-z]+)_\{?i\}? ≠ \1_\{?j\}?")
 _SERIES = re.compile(r"\b([A-Za-z]+)_\{?[01]\}? ?([<≤>≥]) ?\1_\{?[12]\}?")
 
@@ -306,7 +307,9 @@ class _SentenceReader:
                 places = [p for p in self.lists if p.field.kind == "word"]
         else:
             return False
-        if len(re.findall(r"\bthe same\b", sentence)) == 2 and re.search(r"\bno two\b", sentence, re.I):
+        if _SAME_IN_BOTH.search(sentence) and not re.search(
+            r"\b(?:n?or|the same (?:holds|applies|goes|is))\b", sentence
+        ):
             rows = [row for row in self._pairs() if sum(p.path == row[0].path for p in self.limits.places) == 2]
             if len(rows) == 1 and self._together(rows[0]):
                 return True

@@ -46,7 +46,8 @@ _ROWS_OF_INPUT = re.compile(
 )
 _LINE_BY_LINE = re.compile(  # one name a line
     r"^the (?:first |next |following )?(?:(?P<count>two|three|four|five|six|\d) )?lines contain the"
-    r" (?:strings|integers|words|numbers) (?P<names>[A-Za-z](?:_\w)?(?:(?:, and |, | and | respectively )[A-Za-z](?:_\w)?)+)"
+    r" (?:strings|integers|words|numbers) (?P<names>[A-Za-z](?:_\w)?"
+    r"(?:(?:, and |, | and | respectively )[A-Za-z](?:_\w)?)+)"
     r"(?:,? (?:in that order|respectively))?\.?$",
     re.I,
 )

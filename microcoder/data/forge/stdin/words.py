@@ -136,12 +136,13 @@ _LONG = re.compile(
     r"(?P<unit> (?:letters|characters|symbols)(?: long| in length)?)?\.?$"
 )
 _BETWEEN_LONG = re.compile(
-    r"(?:\b(?:Both|The|All|Each) )?\b(?P<names>[A-Za-z]\w*(?:(?:, | and |, and )[A-Za-z]\w*)*)\b[^.]{0,80}\b(?:is|are) between (?P<least>\d+) and"
+    r"(?:\b(?:Both|The|All|Each) )?\b(?P<names>[A-Za-z]\w*(?:(?:, | and |, and )[A-Za-z]\w*)*)\b[^.]{0,80}"
+    r"\b(?:is|are) between (?P<least>\d+) and"
     r" (?P<most>\d+) (?:letters|characters|symbols) long\.?$"
 )
 _VALUES = re.compile(
-    r"^(?:The |Both |All )?(?P<names>[A-Za-z][\w, ]{0,60}?) (?:is|are) (?:an )?integers?,? (?:from|between) (?P<least>-?\d+)"
-    r" (?:to|and|through) (?P<most>-?\d+)(?P<rest>[^.]*)\.?$"
+    r"^(?:The |Both |All )?(?P<names>[A-Za-z][\w, ]{0,60}?) (?:is|are) (?:an )?integers?,?"
+    r" (?:from|between) (?P<least>-?\d+) (?:to|and|through) (?P<most>-?\d+)(?P<rest>[^.]*)\.?$"
 )
 _ALL = re.compile(
     r"^(?:The|All)(?: the)? (?:values|integers|numbers)(?: in the input)? (?:are|lie|will be)(?: always| all)?"
