@@ -208,7 +208,7 @@ def _expanded(text: str) -> str:
     macros = [(found[1] or found[2], found[3]) for found in _MACRO.finditer(text)]
     text = _MACRO.sub("", text) if macros else text
     for name, said in macros[:50]:
-        text = re.sub(rf"\\{name}(?![A-Za-z])(?:\{{\}})?", lambda _, said=said: said, text)
+        text = re.sub(rf"\\{name}(?![A-Za-z])(?:\{{\}})?", said.replace("\\", r"\\"), text)
     return text
 
 

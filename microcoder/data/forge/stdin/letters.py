@@ -79,8 +79,8 @@ def alphabet(sentence: str) -> str:
     if found and not re.search(r"\b(?:no|not|without|except|represents?|denotes?)\b", low):
         for word, sign in _SIGNS:
             found |= set(sign) if re.search(word, low) else set()
-    if found and (sign := re.search(r"\beither an? [\w ]{0,30}(?:letter|digit) or ([^\w\s])\.?$", sentence)):
-        found.add(sign[1])
+    if found and (own := re.search(r"\beither an? [\w ]{0,30}(?:letter|digit) or ([^\w\s])\.?$", sentence)):
+        found.add(own[1])
     if re.search(r"binary string", low):
         found |= set("01")
     if re.search(r"bracket|parenthes", low) and "'" not in sentence and not found:

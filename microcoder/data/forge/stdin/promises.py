@@ -310,8 +310,8 @@ class _SentenceReader:
         if _SAME_IN_BOTH.search(sentence) and not re.search(
             r"\b(?:n?or|the same (?:holds|applies|goes|is))\b", sentence
         ):
-            rows = [row for row in self._pairs() if sum(p.path == row[0].path for p in self.limits.places) == 2]
-            if len(rows) == 1 and self._together(rows[0]):
+            pairs = [row for row in self._pairs() if sum(p.path == row[0].path for p in self.limits.places) == 2]
+            if len(pairs) == 1 and self._together(pairs[0]):
                 return True
         if not places and re.search(
             r"pair|point|coordinate|cell|position|location|coin|tower|building|edge|bridge", sentence
