@@ -376,3 +376,23 @@ def test_a_bad_line_of_our_own_files_is_told(tmp_path):
     first, second = collect("microcoder", tmp_path / "p.jsonl")
     assert (first.where, first.reason) == ("p.jsonl:1", "unreadable_row")
     assert isinstance(second, Record)
+
+
+def test_macros_of_a_statement_are_written_out_and_python_2_is_told_by_its_names(tmp_path):
+    tex = (
+        "\\newcommand{\\most}{50}%\n\\newcommand{\\name}{{Ada}}\n\\newcommand{\\twice}[1]{#1#1}\n"
+        "Add two numbers up to $\\most$, says \\name{}. Not \\mostly, nor \\twice{x}."
+    )
+    files = {
+        **LEGACY, "problem_statement/problem.en.tex": tex,
+        "submissions/accepted/old.py": "print(raw_input())\n",
+        "submissions/accepted/both.py": "try:\n    input = raw_input\nexcept NameError:\n    pass\nprint(input())\n",
+    }  # fmt: skip
+    (record,) = collect("icpc", package(tmp_path / "sum", files))
+    text = record.problem.statement
+    assert "up to $50$, says {Ada}. Not \\mostly, nor \\twice{x}." in text and "\\newcommand{\\most}" not in text
+    old = {one["code"]: one["language"] for one in record.problem.solutions}
+    assert (old[files["submissions/accepted/old.py"]], old[files["submissions/accepted/both.py"]]) == (
+        "python2",
+        "python",
+    )

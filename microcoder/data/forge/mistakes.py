@@ -6,6 +6,7 @@ make them.
     twice      duplicates kept that should be dropped, or dropped that should be kept
     modulus    `% m` forgotten; `//` rounded the other way
     guard      the first test of a function (mostly the empty case) forgotten
+    rounded    pi as 3.14, or as 3
     early      an answer given in the first round of a loop
 """
 
@@ -63,6 +64,9 @@ def _changes(tree: ast.Module, used: set[str], prints: bool) -> Iterator[tuple[s
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Call):
             yield from _call(n, line, node)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) == "math.pi":
+            for number in (3, 3.1, 3.14, 3.142, 3.1416):
+                yield "rounded", line, f"`math.pi` -> `{number}`", _number(n, number)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not isinstance(node.left, ast.Constant):
             yield "modulus", line, f"`{_short(node)}` without its modulus", _become(n, "left")
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
@@ -103,6 +107,10 @@ def _turn(node: ast.AST, other: ast.AST) -> None:
     node.__class__ = other.__class__
     vars(node).clear()
     vars(node).update(kept)
+
+
+def _number(n: int, number: float) -> Change:
+    return lambda nodes: _turn(nodes[n], ast.Constant(number))
 
 
 def _become(n: int, field: str) -> Change:

@@ -25,6 +25,7 @@ from ...schema import Problem
 from ..verify.mutations import mutants
 from ..verify.programs import independent
 from .answers import ONE, Rule, harmless, reconciled, usable
+from .borders import borders
 from .finds import SMALL, Climb, Find
 from .label import FAILS, LONG, SLOW, Dissent, in_c, labelled
 from .mistakes import mistakes
@@ -37,6 +38,7 @@ COMPILED = 150  # answers of a wave that a checker in C++ is asked for: a few mi
 WITNESSES = 2  # adversaries that it takes to leave an input out
 TRIES = 12  # draws of a large input
 SHORT = 200  # characters of an input of size 0.7 that has no long lists
+BORDERS = 4  # times that inputs next to a change of the answer are looked for
 FEWEST = 9  # mutants, however slow the reference is
 LARGE = "the input is large"
 TOO_MUCH = (LARGE, SLOW, LONG, FAILS)  # why an input at the limits is left out, and a smaller one tried
@@ -131,6 +133,8 @@ class Search:
             before = sum(rival.alive for rival in self.rivals)
             self.wave(wave, everyone=tried == len(wave))
             idle = 0 if sum(rival.alive for rival in self.rivals) < before else idle + 1
+        if self.problem.kind == "stdin" and any(rival.alive for rival in self.rivals) and not self.spent:
+            self.at_borders()
         if any(not find.old for find in self.finds):  # references that answer no small input need no large ones
             self.at_the_limits()
         return self.finds
@@ -166,6 +170,22 @@ class Search:
                 self.seen.add(made.input)
                 out.append(made)
         return out
+
+    def at_borders(self) -> None:
+        """Inputs next to a change of the answer, for the rivals that live."""
+        for _ in range(BORDERS):
+            short = [find for find in self.finds if len(find.candidate.input) <= SHORT]
+            known = [(find.candidate.input, find.label.reply.answer) for find in short]
+            found = borders(known, self.answers, lambda given: not self.space.fault(given), self.rng)
+            new = [Candidate(given, "border", n) for n, given in enumerate(found) if given not in self.seen]
+            if not new or self.spent or not any(rival.alive for rival in self.rivals):
+                break
+            self.wave(new)
+
+    def answers(self, inputs: list[str]) -> list[str | None]:
+        """What the first reference answers to inputs."""
+        (row,) = self.runner.run(self.problem, self.references[:1], inputs, limit_s=LONGEST_S, every=True)
+        return [reply.answer if reply.status == "ok" else None for reply in row]
 
     @cached_property
     def reach(self) -> float:

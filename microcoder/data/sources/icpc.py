@@ -33,6 +33,9 @@ _LANGUAGES = {
     ".java": "java", ".kt": "kotlin", ".rs": "rust", ".go": "go", ".js": "javascript", ".cs": "c#", ".hs": "haskell",
     ".rb": "ruby", ".pas": "pascal", ".scala": "scala", ".php": "php", ".pl": "perl",
 }  # fmt: skip
+_OLD_NAMES = re.compile(
+    r"^(?!.*(?:def|except|import|=) *(?:NameError|raw_input|xrange)).*\b(?:raw_input|xrange)\(", re.M
+)
 _TIME_LIMITS = {".timelimit": r"([\d.]+)", "domjudge-problem.ini": r"(?m)^timelimit *= *['\"]?([\d.]+)"}
 
 
@@ -88,7 +91,7 @@ def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
                 yield f"{place}/{entry.name}"
                 continue
             code, language = read_text(files[0], folder), _LANGUAGES[files[0].suffix]
-            old = language == "python" and re.match(r"#!.*python2", code)
+            old = language == "python" and (re.match(r"#!.*python2", code) or _OLD_NAMES.search(code))
             yield solution(code, "python2" if old else language, verdict)
 
 
@@ -187,11 +190,26 @@ def _statement(about: dict[str, Any], folder: Path) -> tuple[str, str, str]:
     text = read_text(found[language], folder) if language else ""
     for name, value in (about.get("constants") or {}).items():
         text = text.replace(f"{{{{{name}}}}}", str(value)).replace(f"\\constant{{{name}}}", str(value))
+    text = _expanded(text)
     names = about.get("name")
     title = names.get(language) or next(iter(names.values()), "") if isinstance(names, dict) else names
     inside = re.search(r"\\problemname\{([^{}]*)\}", text)
     text = text.replace(inside.group(), "", 1) if inside else text
     return language, text, str(title or (inside.group(1) if inside else ""))
+
+
+_MACRO = re.compile(
+    r"\\(?:re)?newcommand\*?(?:\{\\([A-Za-z]+)\}|\\([A-Za-z]+))\{((?:[^{}]|\{[^{}]{0,60}\}){0,80})\}%?\n?"
+)
+
+
+def _expanded(text: str) -> str:
+    """The text with the macros that it defines written out, as far as they take no arguments."""
+    macros = [(found[1] or found[2], found[3]) for found in _MACRO.finditer(text)]
+    text = _MACRO.sub("", text) if macros else text
+    for name, said in macros[:50]:
+        text = re.sub(rf"\\{name}(?![A-Za-z])(?:\{{\}})?", said.replace("\\", r"\\"), text)
+    return text
 
 
 def _url(about: dict[str, Any]) -> str:

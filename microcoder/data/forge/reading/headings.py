@@ -13,6 +13,7 @@ from collections.abc import Callable
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     # every repetition is bounded, for statements can be hostile
+    (re.compile(r"`{2,3}(\S{1,3}?)`?'{1,2}"), r"'\1'"),  # a letter in the quotes of LaTeX
     (re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}"), lambda found: "^" + found[0].translate(_SUPERSCRIPTS)),
     (re.compile(r"\\(?:displaystyle|left|right|big|Big|bigl|bigr|quad|qquad|limits)(?![a-zA-Z])"
 r"|\$|[\u200b\u2060]"), ""),

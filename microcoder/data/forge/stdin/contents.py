@@ -33,14 +33,14 @@ _SERIES = re.compile(
 _ADJECTIVES = (
     r"(?:(?:single|space-separated|separated|distinct|positive|non-negative"
     r"|nonnegative|negative|integer|real|binary|decimal|different|pairwise"
-    r"|unique|lowercase|uppercase|capital|small|Latin|English|more|natural"
+    r"|unique|lowercase|uppercase|lower case|upper case|ASCII|capital|small|Latin|English|more|natural"
     r"|space|additional|non-empty|non-zero|odd|even|prime|other|digit|floating"
     r"|point|floating-point|short)[ ,]{1,2}){0,4}"
 )
 _NOUN = (
     r"(?P<noun>integers?|numbers?|strings?|words?|characters?|letters?|symbols?"
     r"|digits?|values?|elements?|names?|pairs of integers|reals?|permutation"
-    r"|array|sequence|bits?|lines)\b"
+    r"|array|sequence|bits?|lines|[a-z]{3,14}s(?=,? (?:all )?(?:space-)?separated\b))\b"
 )
 _AMOUNT = re.compile(
     (r"(?<!\w)(?:(?P<count>(?:an?|one|two|three|four|five|six|seven|eight"
@@ -51,7 +51,7 @@ _GLUED = re.compile(r"characters?|letters?|symbols?|digits?|bits?")
 _LENGTH = re.compile(
     r"(?:of|with|has|have|having) (?:the )?(?:length|size)(?: exactly| of)? (?P<a>[^\s,;.()]{1,10}(?:"
     r" ?[-+*] ?[^\s,;.()]{1,5})?)|(?:of|containing|with) (?:exactly )?(?P<b>[^\s,;.()]{1,10}) (?:lowercase"
-    r" |uppercase |Latin |English |binary )*(?:characters?|letters?|symbols?"
+    r" |uppercase |lower case |upper case |ASCII |Latin |English |binary )*(?:characters?|letters?|symbols?"
     r"|digits?)|length-(?P<c>\w{1,3}) "
 )
 
@@ -73,6 +73,8 @@ def contents(content: str, names: set[str], unnamed: Iterator[int]) -> Iterator[
     """The ways to understand what a line contains."""
     whole = content
     cut = _CUT.split(content)[0]
+    if columns := _columns(whole):
+        yield columns
     for text in dict.fromkeys((cut, whole)):
         fields = _fields(text, whole, names, unnamed)
         if fields:
@@ -88,6 +90,20 @@ def contents(content: str, names: set[str], unnamed: Iterator[int]) -> Iterator[
                 yield InputLine((Field(fields[0].name, None, "rest"),))
             if len(fields) == 1 and fields[0].length is not None:
                 yield InputLine((Field(fields[0].name, fields[0].length, "auto"),))
+
+
+_COLUMN = re.compile(r"(?:the|its|their|an?) (?:\w+ ){0,2}?(?P<noun>[a-z]{3,20})(?: of (?:the|that|this|each) \w+)?")
+
+
+def _columns(text: str) -> InputLine | None:
+    """ "the name of the dog, the weight and the price": values that go by a word."""
+    text = re.sub(r"^\s*(?:will )?(?:contains?|has|have|holds?|gives?|consists? of|with)\s+", "", text)
+    parts = re.split(r",? and |, ", text.strip(" .:"))
+    found = [_COLUMN.fullmatch(part.strip()) for part in parts]
+    nouns = [one["noun"] for one in found if one]
+    if len(nouns) < len(parts) or len(set(nouns)) < len(nouns) or len(nouns) < 2 or re.search("number|integer", text):
+        return None
+    return InputLine(tuple(Field(noun, None, "auto") for noun in nouns))
 
 
 def _fields(text: str, whole: str, names: set[str], unnamed: Iterator[int]) -> list[Field]:
@@ -207,6 +223,8 @@ def _fields(text: str, whole: str, names: set[str], unnamed: Iterator[int]) -> l
             found += [
                 (amount.start(), Field(f"v{next(unnamed)}", None, "auto", long if one else None)) for _ in range(number)
             ]
+    if not found and spoken:  # "with n letters", and nothing else
+        found.append((0, Field(f"v{next(unnamed)}", None, "auto", long)))
     fields: dict[str, Field] = {}
     for _, one_field in sorted(found, key=lambda pair: pair[0]):
         fields.setdefault(one_field.name, one_field)

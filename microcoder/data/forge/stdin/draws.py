@@ -219,7 +219,10 @@ class Draw(Styles):
         order = self.known.rising.get(place)
         if place in self.known.permutation or place in self.known.distinct or order:
             values = [child[place.field.name] for child in children]
-            low, high, _ = self.range(place, {k: v for k, v in children[0].env.items() if not k.endswith("__prev")})
+            low, high = 0.0, 0.0  # of words, which need none
+            if place.field.kind != "word":
+                own = {k: v for k, v in children[0].env.items() if not k.endswith("__prev")}
+                low, high, _ = self.range(place, own)
             values = self.shaped(place, values, low, high)
             for child, one in zip(children, values, strict=True):
                 child[place.field.name] = child.env[place.name] = one

@@ -10,7 +10,12 @@ from .shape import Block, InputLine, Node, Scope, counted, scopes
 
 
 def changed(scope: Scope, making: Draw) -> str:
-    """Change something in place; what was done, "" for nothing."""
+    """Change one thing in place, or up to three; what was done, "" for nothing."""
+    done = [_change(scope, making) for _ in range(making.rng.choice((1, 1, 1, 2, 3)))]
+    return next(filter(None, done), "")
+
+
+def _change(scope: Scope, making: Draw) -> str:
     rng = making.rng
     place = rng.choice(making.limits.places)
     found = [one for one in scopes(scope, place.path) if place.field.name in one]

@@ -51,7 +51,39 @@ def _candidates(told: str) -> Iterator[Layout]:
         yield Layout(_glued(layout.body))
     except NoFormat:
         pass
-    yield from islice(prose_layouts(told), 400)
+    found = list(islice(prose_layouts(told), 400))
+    yield from found
+    fixed = [Layout(body) for layout in found if (body := _with_known_counts(layout.body)) != layout.body]
+    yield from fixed
+    if re.search(r"(?<!by )(?<!by single )\b(?:spaces|whitespace)\b", told):  # lines of text
+        for layout in [*fixed, *found]:
+            body = _mapped(layout.body, lambda f, alone: dataclasses.replace(f, spaces=True) if _text(f, alone) else f)
+            if body != layout.body:
+                yield Layout(body)
+
+
+def _with_known_counts(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The layout with N for a_1 ... a_n, and without the lengths of words that no field gives."""
+    names = {place.field.name for place in places(nodes)}
+
+    def change(field: Field, _: bool) -> Field:
+        single = field.length.single if field.length else None
+        length = None if single and "".join(single) == single[0] and single[0] not in names else field.length
+        return dataclasses.replace(field, count=_cased(field.count, names), length=length)
+
+    return tuple(_mapped(nodes, change))
+
+
+def _cased(count: Expression | None, names: set[str]) -> Expression | None:
+    """A count by a name that is no field, in the other case if that is one."""
+    single = count.single if count else None
+    if count is None or not single or single[1] or single[0] in names or single[0].swapcase() not in names:
+        return count
+    return expression(single[0].swapcase())
+
+
+def _text(field: Field, alone: bool) -> bool:
+    return alone and field.count is None and field.length is None and field.kind == "auto"
 
 
 def _glued(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -101,9 +133,14 @@ def _typed(layout: Layout, samples: list[Scope], text: str) -> Layout:
                 text,
             )
         )
-        if all(isinstance(v, int) for v in flat) and not stringy:
+        if all(isinstance(v, int) for v in flat) and not stringy and not field.spaces:
             kind = "int"
-        elif not stringy and flat and all(isinstance(v, int) or re.fullmatch(r"-?\d{1,18}\.\d{1,18}", v) for v in flat):
+        elif (
+            not stringy
+            and not field.spaces
+            and flat
+            and all(isinstance(v, int) or re.fullmatch(r"-?\d{1,18}\.\d{1,18}", v) for v in flat)
+        ):
             kind = "real"
         else:
             kind = "word"

@@ -5,7 +5,8 @@
 1. The layout comes from the format or the prose of the statement's Input section; all existing tests must fit it.
 2. Bounds come from the constraints. A value that nothing bounds stays within the hull of the existing tests.
 3. Guarantees in words (distinct, a tree, the sum over all test cases) are kept to. Where one is not understood, inputs
-   are not drawn freely: `draw` and `near` then only leave out, repeat and reorder whole test cases of existing inputs.
+   are not drawn freely: `draw` and `near` then only leave out, repeat and reorder whole test cases of existing inputs,
+   or leave out rows where all that is not understood is that rows differ.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from ..space import Candidate, NoSpace
 from .draws import ELEMENTS, Draw, Hull
 from .edits import changed
 from .fit import fitted
-from .limits import StatedLimits, environment
+from .limits import StatedLimits, environment, places
 from .promises import guarantees
 from .shape import Block, InputLine, Layout, Misfit, Retry, Scope, counted, scopes
+from .words import letter_count, ranges
 
 TRIES = 30
+_CASES = re.compile(r"\b(?:test ?cases?|data ?sets?|scenarios?|instances?)\b|number of cases|each case\b", re.I)
+_DIFFERENT = re.compile(r"\bno two\b|\b(?:distinct|unique)\b|more than once|\bis different from\b", re.I)
 LONGEST = 1 << 20  # characters of an existing test that is learnt from
 
 
@@ -47,7 +51,15 @@ class StdinSpace:
         prose = sentences(told)
         bullets = [re.sub(r"^[-*•] ", "", " ".join(line.split())) for line in constraints.split("\n") if line.strip()]
         texts = [*prose, *bullets]
-        self.limits = StatedLimits(layout, {text: relating(text) for text in texts})
+        spots = list(places(layout.body))
+        long, length = letter_count(told, spots)
+        related = {text: [*relating(text), *ranges(text, spots)] for text in texts}
+        if long:  # "a line of n letters": n is the length of the line
+            related = {
+                text: [re.sub(rf"(?<![\w|]){long}(?![\w|])", length, part) for part in parts]
+                for text, parts in related.items()
+            }
+        self.limits = StatedLimits(layout, related)
         samples = [layout.read(text) for text in inputs]
         self.hull = Hull()
         for scope in samples:
@@ -71,6 +83,7 @@ class StdinSpace:
                 self.hull.used.add(place.field.name)
         self.unread += self.known.unread
         self.restricted = bool(self.known.unread)
+        self.is_cases = bool(_CASES.search(told))
         self.cases = self._cases()
         self.samples = samples
         if self.restricted and self.cases is None:
@@ -93,8 +106,12 @@ class StdinSpace:
             and len(body[0].fields) == 1
         ):
             if body[1].count.text.strip() == body[0].fields[0].name:
-                return body[1]
+                return body[1] if self.is_cases or self._only_different() else None
         return None
+
+    def _only_different(self) -> bool:
+        """Whether all that is not understood is that rows differ: then some of the rows of an input are an input."""
+        return all(_DIFFERENT.search(one) and not re.search(r"order|sorted", one) for one in self.unread)
 
     # --- the four questions
 
@@ -121,6 +138,8 @@ class StdinSpace:
                         return f"{field.name} is not as long as {field.length.text}"
                     if allowed and not set(word) <= allowed:
                         return f"{field.name} has a letter that is not allowed"
+                    if field.spaces and " ".join(word.split()) != word and place not in self.hull.loose:
+                        return f"{field.name} has spaces at its ends, or several in a row"
         for rule in self.limits.broken(scope):
             return f"against {rule.text[:120]}"
         return self.known.fault(scope)
@@ -185,9 +204,11 @@ class StdinSpace:
             other = self.layout.read(rng.choice(self.inputs))
         except Misfit:
             return None
-        pool = [*scope[self.cases.key], *other[self.cases.key]]
-        for _ in range(TRIES):
+        pool = [*scope[self.cases.key], *(other[self.cases.key] if self.is_cases else ())]
+        for _ in range(TRIES if pool else 0):
             chosen = rng.sample(pool, rng.randint(1, min(len(pool), 8)))
+            if not self.is_cases:
+                chosen = [row for row in pool if any(row is one for one in chosen)]
             line = self.layout.body[0]
             assert isinstance(line, InputLine)
             scope[line.fields[0].name] = len(chosen)

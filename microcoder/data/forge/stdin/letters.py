@@ -38,10 +38,17 @@ def read_letters(sentence: str, limits: StatedLimits, found: Guarantees, samples
                 understood = True
                 continue
         letters = alphabet(sentence)
+        if letters and re.search(r"\bsymbols\b", sentence) and not set(string.punctuation).isdisjoint(used):
+            letters += "".join(sorted(used & set(string.punctuation) - set(letters)))  # those that the tests show
+        if letters and place.field.spaces and re.search(r"\bspaces\b", sentence):
+            letters = " " + letters
         if letters and used <= set(letters) and (direct or place not in found.alphabet):
             found.alphabet[place] = letters
             understood = True
     return understood
+
+
+_SIGNS = ((r"\b(?:dots|full stops|periods)\b", "."), (r"\bunderscores\b", "_"), (r"\bhyphens\b", "-"))
 
 
 def alphabet(sentence: str) -> str:
@@ -50,11 +57,13 @@ def alphabet(sentence: str) -> str:
     found: set[str] = set()
     if re.search(r"lower-? ?case|small (?:latin|english)", low):
         found |= set(string.ascii_lowercase)
-    if re.search(r"upper-? ?case|capital", low):
+    if re.search(r"upper-? ?case|capital|upper (?:and|or) lower-? ?case", low):
         found |= set(string.ascii_uppercase)
-    if not found and re.search(r"(?:latin|english) (?:letters|alphabet|characters)", low):
+    if re.search(r"lower (?:and|or) upper-? ?case", low):
+        found |= set(string.ascii_lowercase)
+    if not found and re.search(r"(?:latin|english) (?:letters|alphabet|characters)|alphabetic(?:al)? letters", low):
         found |= set(string.ascii_letters)
-    if span := re.search(r"'?([A-Za-z])'? (?:to|through|-) '?([A-Za-z])'?(?![a-z])", sentence):
+    if span := re.search(r"(?<!\w)'?([A-Za-z])'?(?: (?:to|through|-) |-)'?([A-Za-z])'?(?![A-Za-z])", sentence):
         if (
             span[1] < span[2]
             and (span[1].islower() == span[2].islower())
@@ -67,6 +76,11 @@ def alphabet(sentence: str) -> str:
             found |= {chr(n) for n in range(ord(span[1]), ord(span[2]) + 1)}
     elif re.search(r"\bdigits\b", low):
         found |= set(string.digits)
+    if found and not re.search(r"\b(?:no|not|without|except|represents?|denotes?)\b", low):
+        for word, sign in _SIGNS:
+            found |= set(sign) if re.search(word, low) else set()
+    if found and (own := re.search(r"\beither an? [\w ]{0,30}(?:letter|digit) or ([^\w\s])\.?$", sentence)):
+        found.add(own[1])
     if re.search(r"binary string", low):
         found |= set("01")
     if re.search(r"bracket|parenthes", low) and "'" not in sentence and not found:

@@ -18,6 +18,7 @@ from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
 from .shape import Block, Node, OneOf, Scope, listed, scopes
+from .words import read_words
 
 _RISKY = re.compile(
     (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
@@ -83,6 +84,7 @@ _PARITY = re.compile(
     r"(?<![A-Za-z])([A-Za-z]\w*)(?:_i)? (?:is|are)(?: guaranteed to be)?(?: an?| always)? (even|odd|prime)\b"
 )
 _MULTIPLE = re.compile(r"(?<![A-Za-z])([A-Za-z]) is (?:an? )?(multiple of|divisible by|divisor of) ([A-Za-z]|\d+)\b")
+_SAME_IN_BOTH = re.compile(r"^(?!.*\bno two\b.*\bno two\b).*\bno two\b(?:.*?\bthe same\b){2}(?!.*\bthe same\b)", re.I)
 _UNEQUAL = re.compile(r"\b([A-Za-z]+)_\{?i\}? ≠ \1_\{?j\}?")
 _SERIES = re.compile(r"\b([A-Za-z]+)_\{?[01]\}? ?([<≤>≥]) ?\1_\{?[12]\}?")
 
@@ -128,6 +130,7 @@ class _SentenceReader:
     def read(self, sentence: str, last: str) -> bool:
         said = [self.sums(sentence, last), self.order(sentence), self.graph(sentence), self.permutation(sentence)]
         said += [self.numbers(sentence), self.types(sentence)]
+        said.append(read_words(sentence, self.limits, self.found, self.samples))
         if not any(said):
             said.append(self.unequal(sentence))
         if not any(said):
@@ -294,7 +297,8 @@ class _SentenceReader:
         if step := _UNEQUAL.search(sentence):
             places = [p for p in self.lists if p.name == step[1]]
         elif re.search(
-            r"\b(?:distinct|unique|pairwise different|no two|at most once|exactly once)\b|all (?:\S+ ){0,3}different",
+            r"\b(?:distinct|unique|pairwise different|no two|at most once|exactly once)\b|all (?:\S+ ){0,3}different"
+            r"|\bno \w+ (?:will |can |may )?(?:appears?|occurs?) (?:more than once|twice)",
             sentence,
             re.I,
         ):
@@ -303,6 +307,12 @@ class _SentenceReader:
                 places = [p for p in self.lists if p.field.kind == "word"]
         else:
             return False
+        if _SAME_IN_BOTH.search(sentence) and not re.search(
+            r"\b(?:n?or|the same (?:holds|applies|goes|is))\b", sentence
+        ):
+            pairs = [row for row in self._pairs() if sum(p.path == row[0].path for p in self.limits.places) == 2]
+            if len(pairs) == 1 and self._together(pairs[0]):
+                return True
         if not places and re.search(
             r"pair|point|coordinate|cell|position|location|coin|tower|building|edge|bridge", sentence
         ):

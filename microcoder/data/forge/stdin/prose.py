@@ -37,11 +37,20 @@ r"| describe|,| contain)?"),
     re.I,
 )  # fmt: skip
 _INPUT_IS = re.compile(
-    r"^(?:the )?input (?:consists? (?:only )?of|contains|is|starts with|begins with)"
+    r"^(?:the )?input (?:will )?(?:consists? (?:only )?of|contains?|is|be|starts with|begins with)"
     r"(?: (?:only |exactly )?(?:one|a single|a) line\b)?(?! (?:multiple|several|many|some|the)\b)",
     re.I,
 )
-_ROWS_OF_INPUT = re.compile(rf"^(?:the )?input (?:consists? of|contains) {_QUANTITY} lines,? (?:where )?each\b", re.I)
+_ROWS_OF_INPUT = re.compile(
+    rf"^(?:the )?input (?:will )?(?:consists? of|contains?) {_QUANTITY} lines(?:,? (?:where )?each\b|\.?$)", re.I
+)
+_LINE_BY_LINE = re.compile(  # one name a line
+    r"^the (?:first |next |following )?(?:(?P<count>two|three|four|five|six|\d) )?lines contain the"
+    r" (?:strings|integers|words|numbers) (?P<names>[A-Za-z](?:_\w)?"
+    r"(?:(?:, and |, | and | respectively )[A-Za-z](?:_\w)?)+)"
+    r"(?:,? (?:in that order|respectively))?\.?$",
+    re.I,
+)
 _ROWS_FOLLOW = re.compile(rf"\b{_QUANTITY} lines (?:follow|describing|each)\b", re.I)
 _ONE = re.compile(
     (
@@ -187,6 +196,11 @@ def _parts(section: str) -> list[_Part]:
             if not tag["tag"].isalpha() or any(part.announces for part in parts):
                 fields = [Field(tag["tag"], kind="tag"), *(Field(name, None, "auto") for name in tag[2].split())]
                 parts.append(_Part([InputLine(tuple(fields))], tag=True))
+                continue
+        if apart := _LINE_BY_LINE.match(sentence):
+            own = re.split(r", and |, | and | respectively ", apart["names"])
+            if not apart["count"] or counted_by(apart["count"]) == counted_by(str(len(own))):
+                parts += [_Part([InputLine((Field(name, None, "auto"),))]) for name in own]
                 continue
         parts += _of_sentence(sentence, names, unnamed)
     return parts

@@ -37,6 +37,7 @@ class Field:
     kind: str = "int"  # "int", "real", "word", "auto"; "tag": always its name; "rest": ints up to the line's end
     length: Expression | None = None
     start: int = 1  # the index of the first value
+    spaces: bool = False  # the whole line, a text with spaces; it stands alone on its line
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ class _Source:
     """The words of a text, line by line; or, where `flat`, without regard to lines."""
 
     def __init__(self, text: str, flat: bool) -> None:
-        self.lines = [text.split()] if flat else [line.split() for line in text.split("\n")]
+        self.raw = text.split("\n")
+        self.lines = [text.split()] if flat else [line.split() for line in self.raw]
         self.flat, self.at, self.word = flat, 0, 0
 
     def line(self, needed: int) -> list[str]:
@@ -102,6 +104,13 @@ class _Source:
             raise Misfit("it ends too early")
         self.at += 1
         return self.lines[self.at - 1]
+
+    def text(self) -> str:
+        """The next line as it is."""
+        if self.flat:
+            raise Misfit("a line of text without lines")
+        self.line(1)
+        return self.raw[self.at - 1].rstrip("\r")
 
     def first(self) -> str:
         if self.flat:
@@ -135,7 +144,9 @@ class Layout:
                 repetitions: list[Scope] = []
                 scope[node.key] = repetitions
                 if not self.flat and len(node.body) == 1 and isinstance(node.body[0], InputLine):
-                    if all(field.count is None and field.kind not in ("rest", "tag") for field in node.body[0].fields):
+                    if all(
+                        f.count is None and not f.spaces and f.kind not in ("rest", "tag") for f in node.body[0].fields
+                    ):
                         self._rows(node.body[0], source, scope, counted(node.count, scope), repetitions)
                         continue
                 for _ in range(counted(node.count, scope)):
@@ -163,6 +174,9 @@ class Layout:
                 child[name] = parsed(word, kind)
 
     def _line(self, line: InputLine, source: _Source, scope: Scope) -> None:
+        if line.fields and line.fields[0].spaces:
+            scope[line.fields[0].name] = source.text()
+            return
         needed, announced = 0, {}
         try:
             for field in line.fields:

@@ -29,6 +29,7 @@ class Hull:
         self.under: dict[Spot, list[str]] = {}  # the numbers before it that a number is never above
         self.over: dict[Spot, list[str]] = {}  # those that it is never below
         self.unlike: dict[Spot, list[str]] = {}  # the values of its row that a value is never equal to
+        self.loose: set[Spot] = set()  # texts with spaces at their ends, or several in a row
         self.refers: dict[Spot, Spot] = {}  # words that always stand in a list before them
 
     def add(self, place: Spot, found: Any) -> None:
@@ -36,6 +37,8 @@ class Hull:
             if place.field.kind == "real":
                 one = str(one)
             number = len(one) if isinstance(one, str) else one
+            if place.field.spaces and " ".join(one.split()) != one:
+                self.loose.add(place)
             self.low[place] = min(self.low.get(place, number), number)
             self.high[place] = max(self.high.get(place, number), number)
             if isinstance(one, str) and len(self.words.setdefault(place, {})) < 1000:
@@ -95,13 +98,16 @@ class Styles:
 
     def __init__(self, known: Guarantees, hull: Hull, rng: random.Random) -> None:
         self.known, self.hull, self.rng = known, hull, rng
-        self.mood = rng.choice(("mixed", "mixed", *STYLES))
+        self.mood = rng.choice(("mixed", "mixed", "sparse", *STYLES))
         self.style: dict[Spot, str] = {}
         self.fixed: dict[Spot, list[int]] = {}
 
     def styled(self, place: Spot) -> str:
         if place not in self.style:
-            self.style[place] = self.rng.choice(STYLES) if self.mood == "mixed" else self.mood
+            mood = self.mood
+            if mood == "sparse":  # most are small, some are anything
+                mood = self.rng.choice(("small", "small", "mixed"))
+            self.style[place] = self.rng.choice(STYLES) if mood == "mixed" else mood
         return self.style[place]
 
     def value(self, place: Spot, style: str, low: float, high: float, unequal: list[Any] | None = None) -> int:
@@ -225,4 +231,9 @@ class Styles:
                 if rng.random() < 0.5
                 else made[: (long + 1) // 2] + made[: long // 2][::-1]
             )
+        if place.field.spaces and place not in self.hull.loose:
+            solid = [letter for letter in pool if letter != " "] or [letter for letter in letters if letter != " "]
+            for n, letter in enumerate(made):
+                if letter == " " and (n in (0, long - 1) or made[n - 1] == " "):
+                    made[n] = rng.choice(solid)
         return "".join(made)
