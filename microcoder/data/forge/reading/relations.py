@@ -212,8 +212,7 @@ def _chains(text: str) -> list[str]:
         after = _operands(piece)
         complete = len(before) >= 3 or (len(before) == 2 and not _number(before[0][0]))
         alike = len(before) == 2 == len(after) and _alike(before[-1][-1], after[0][0])  # a <= x1, x2 <= b
-        apart = len(before) == 2 or "!=" in piece
-        if len(after) >= 2 and complete and not alike and (_number(after[0][0]) or apart):
+        if len(after) >= 2 and complete and not alike and (_number(after[0][0]) or len(before) == 2 or "!=" in piece):
             chains.append(piece)
         else:
             chains[-1] += "," + piece
