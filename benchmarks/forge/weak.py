@@ -3,7 +3,7 @@
     python -m benchmarks.forge weak mbpp.jsonl leetcode-train-v0.2.0.jsonl.gz humaneval.jsonl.gz ...
 
 Each problem goes through `process` and `verify`, as in `microcoder data run`. Those that are dropped for weak_tests are
-forged and verified again.
+forged and verified again. `by tests`: those that would be kept if equivalent mutants were counted as the others are.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from microcoder.data.process import process
 from microcoder.data.record import Dropped, Record
 from microcoder.data.settings import Source
 from microcoder.data.verify import verify
+from microcoder.data.verify.programs import DEFAULTS
 from microcoder.judge import Judge
 
 
@@ -31,7 +32,7 @@ def main() -> None:
     args = options.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     results = []
-    print(f"{'set':34} {'problems':>8} {'weak':>5} {'kept after':>10} {'%':>6}  lost to")
+    print(f"{'set':34} {'problems':>8} {'weak':>5} {'kept after':>10} {'%':>6} {'by tests':>8}  lost to")
     with Judge(workers=args.workers, time_limit_s=3.0) as judge:
         for file in args.files:
             weak, total = lost(file, judge, args)
@@ -39,9 +40,10 @@ def main() -> None:
             row = results[-1]
             share = 100 * row["kept"] / max(1, row["weak"])
             name = Path(file).name
-            print(f"{name:34} {total:8} {row['weak']:5} {row['kept']:10} {share:6.1f}  {row['lost']}", flush=True)
-    weak_, kept = (sum(row[name] for row in results) for name in ("weak", "kept"))
-    print(f"{'all':34} {'':8} {weak_:5} {kept:10} {100 * kept / max(1, weak_):6.1f}")
+            cells = f"{row['weak']:5} {row['kept']:10} {share:6.1f} {row['by_tests']:8}  {row['lost']}"
+            print(f"{name:34} {total:8} {cells}", flush=True)
+    weak_, kept, tests = (sum(row[name] for row in results) for name in ("weak", "kept", "by_tests"))
+    print(f"{'all':34} {'':8} {weak_:5} {kept:10} {100 * kept / max(1, weak_):6.1f} {tests:8}")
     if args.json:
         Path(args.json).write_text(json.dumps(results, indent=1))
 
@@ -77,7 +79,7 @@ def processed(records: Iterator[Record]) -> Iterator[Record]:
 def forged_again(file: str, weak: list[Record], total: int, judge: Judge) -> dict[str, Any]:
     reasons: Counter[str] = Counter()
     details = []
-    kept = 0
+    kept = by_tests = 0
     stronger = list(forge((record.copy() for record in weak), judge))
     for result in verify(iter(stronger), judge):
         if isinstance(result, tuple):
@@ -86,5 +88,7 @@ def forged_again(file: str, weak: list[Record], total: int, judge: Judge) -> dic
             details.append({"id": result[0].problem.id, "loss": str(result[1])[:200], "forge": notes.get("reason", "")})
         else:
             kept += 1
-    counts = {"total": total, "weak": len(weak), "kept": kept, "lost": dict(reasons)}
+            notes, alike = result.notes, result.notes.get("mutants_equivalent", 0)
+            by_tests += notes["mutants_alive"] + alike <= DEFAULTS.alive * (notes["mutants"] + alike)
+    counts = {"total": total, "weak": len(weak), "kept": kept, "by_tests": by_tests, "lost": dict(reasons)}
     return {"file": Path(file).name, **counts, "of": details}
