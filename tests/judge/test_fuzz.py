@@ -7,8 +7,8 @@ what. A case that is late is tried twice more, since a busy machine is late at t
 from __future__ import annotations
 
 import json
-import time
 import sys
+import time
 from pathlib import Path
 
 import pytest
