@@ -57,16 +57,21 @@ def _other(making: Draw, place: Spot, value: Any, one: Scope) -> Any:
         letters = list(value)
         if not letters:
             return value
-        at = rng.randrange(len(letters))
-        kind = rng.random()
-        if kind < 0.5:
+        at, other = rng.randrange(len(letters)), rng.randrange(len(letters))
+        free = ("shorter", "longer", "twice") if place.field.length is None else ()
+        kind = rng.choice(("letter", "letter", "copy", "swap", "shuffle", *free))
+        if kind == "letter":
             letters[at] = rng.choice(making.letters(place))
-        elif kind < 0.75 and place.field.length is None:
-            del letters[at]
-        elif place.field.length is None:
-            letters.insert(at, rng.choice(making.letters(place)))
-        else:
+        elif kind == "copy":
+            letters[at] = letters[other]
+        elif kind == "swap":
+            letters[at], letters[other] = letters[other], letters[at]
+        elif kind == "shuffle":
             rng.shuffle(letters)
+        elif kind == "shorter":
+            del letters[at]
+        else:
+            letters.insert(at, rng.choice(making.letters(place)) if kind == "longer" else letters[at])
         return "".join(letters) or value
     if place.field.kind == "real":
         return rng.choice(list(making.hull.words[place])) if place in making.hull.words else value
