@@ -1,15 +1,16 @@
 """Sample completions and judge them meanwhile: the loop of training, calibration, evaluation and difficulty.
 
     loaded = load_sampler(resolve("nano"))
-    responses, seconds = respond([0, 1], problems, prompts, partial(loaded.sampler, sampling=...), loaded.text, judge)
+    sample = partial(loaded.sampler, sampling=...)
+    responses, seconds = Responding([0, 1], problems, prompts, sample, loaded.text, judge).all()
 
 1. A completion is judged while others are still being generated.
 2. The same program for the same problem is judged once.
 3. A verdict that comes too late is cut. Slow programs are seldom right, so scores over the other verdicts are too high.
 
-`Collector` is the loop, for any items that have a program. `respond` runs it over the completions of a sampler;
-`Responding` does the same and lets its caller work while the last programs are being judged. `load_sampler` loads a
-model as a sampler; nothing else here loads torch.
+`Collector` is the loop, for any items that have a program. `Responding` runs it over the completions of a sampler; its
+caller may wait for all verdicts, or work while the last programs are being judged. `load_sampler` loads a model as a
+sampler; nothing else here loads torch.
 """
 
 from __future__ import annotations
@@ -246,11 +247,6 @@ class Responding:
 
 def _program(response: Response) -> tuple[Problem, str]:
     return response.problem, response.text
-
-
-def respond(*args: Any, **options: Any) -> tuple[list[Response], dict[str, float]]:
-    """Sample and judge as `Responding` does; return all responses in order, and the times."""
-    return Responding(*args, **options).all()
 
 
 @dataclass(frozen=True)

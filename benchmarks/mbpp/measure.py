@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.mbpp.results import TIME_LIMIT_S, UNTRAINED, accuracies, score_file, score_words
 from microcoder import Judge, Problem
-from microcoder.collect import Response, respond
+from microcoder.collect import Responding, Response
 from microcoder.config import Config, usable_cores
 from microcoder.files import read_problems
 from microcoder.models import resolve
@@ -60,7 +60,7 @@ def _score(which: str, samplers: list[Any], tokenizer: Any, judge: Judge, args: 
     for long, sampler in enumerate(samplers):
         numbers = [n for n, prompt in enumerate(prompts) if (len(prompt) > LONG) == long]
         sample = partial(sampler, sampling=sampling)
-        responses += respond(numbers, problems, prompts, sample, decode, judge)[0] if numbers else []
+        responses += Responding(numbers, problems, prompts, sample, decode, judge).all()[0] if numbers else []
     marks: dict[str, str] = {}
     for row in responses:
         marks[row.problem.id] = marks.get(row.problem.id, "") + ("?" if row.faulty else str(int(row.accepted)))

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.selection.results import finished, score_file
 from microcoder import Judge, Problem
-from microcoder.collect import respond
+from microcoder.collect import Responding
 from microcoder.config import Config
 from microcoder.files import read_problems
 from microcoder.models import resolve
@@ -83,7 +83,7 @@ def scored(name: str, *, problems: list[Problem], tries: int, judge: Judge) -> d
     prompts = [encode(tokenizer, messages(problem)) for problem in problems]
     sample = partial(Sampler(model, end_tokens(model, tokenizer)), sampling=Sampling(TEMPERATURE, LIMIT, tries))
     decode = partial(tokenizer.decode, skip_special_tokens=True)
-    responses, _ = respond(list(range(len(prompts))), problems, prompts, sample, decode, judge)
+    responses, _ = Responding(list(range(len(prompts))), problems, prompts, sample, decode, judge).all()
     marks: dict[str, str] = {}
     for row in responses:
         marks[row.problem.id] = marks.get(row.problem.id, "") + ("?" if row.faulty else str(int(row.accepted)))

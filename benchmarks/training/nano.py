@@ -15,7 +15,7 @@ from functools import partial
 from math import comb
 from pathlib import Path
 
-from microcoder.collect import respond
+from microcoder.collect import Responding
 from microcoder.config import load
 from microcoder.judge.remote import open_judge
 from microcoder.models import resolve
@@ -44,14 +44,14 @@ def main() -> None:
         for temperature in args.temperatures:
             tries = args.tries if temperature else 1
             sampling = Sampling(temperature, args.limit, tries)
-            responses, _ = respond(
+            responses, _ = Responding(
                 list(range(len(prompts))),
                 loaded.problems,
                 prompts,
                 partial(sampler, sampling=sampling),
                 lambda ids: tokenizer.decode(ids, skip_special_tokens=True),
                 judge,
-            )
+            ).all()
             rows.append(measure(responses, temperature, tries))
     depths = [f"depth {d}" for d in range(2, 7)]
     names = ["temperature", "accuracy", "pass@8", "truncated", *depths, "tokens at 2", "at 6"]

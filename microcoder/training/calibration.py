@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..collect import load_sampler, respond
+from ..collect import Responding, load_sampler
 from ..config import Config, to_toml
 from ..grpo import Choice, TemperatureProbe, choose_temperature, diversity, plateau, steady, viable
 from ..judge.remote import open_judge
@@ -128,14 +128,14 @@ def _probe(
         for temperature in grid:
             observer.phase(f"sampling at temperature {temperature:g}")
             sampling = Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, config.train.seed)
-            responses, _ = respond(
+            responses, _ = Responding(
                 numbers,
                 loaded.problems,
                 prompts,
                 partial(model.sampler, sampling=sampling),
                 model.text,
                 judge,
-            )
+            ).all()
             judged = [row.accepted for row in responses if not row.faulty]
             value = diversity([row.ids for row in responses], samples)
             found[f"{temperature:g}"] = (value, sum(judged) / max(len(judged), 1))

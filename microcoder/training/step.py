@@ -44,12 +44,6 @@ class Batch:
     resampled: int = 0  # groups that took a discarded one's place
     tail: Tail | None = None  # what is still being judged
 
-    def waited(self) -> float:
-        """Seconds that were waited for the judge after the sampling, so far."""
-        if self.tail is not None:
-            self.seconds = self.tail.responding.seconds
-        return self.seconds["judging_s"]
-
 
 @dataclass
 class Tail:
@@ -61,6 +55,11 @@ class Tail:
 
     def __post_init__(self) -> None:
         self._done: set[int] = set()
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The times so far, as `Collector` has them."""
+        return self.responding.seconds
 
     def done(self, wait: bool = False) -> set[int]:
         """The groups whose advantages are known; `wait` for another verdict if there is one left."""

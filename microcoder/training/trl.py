@@ -26,7 +26,7 @@ import torch
 from accelerate.utils import gather_object
 from datasets import Dataset
 from transformers import TrainerCallback
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
 from ..collect import Responding
@@ -37,6 +37,7 @@ from ..models import ModelSource
 from ..models.weights import load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
+from .arguments import adapter, arguments, importance_of, objective_of
 from .packed import share_prompts
 from .plan import Batches, order
 from .recorder import saving
@@ -363,9 +364,12 @@ class TrlStageTrainer(GRPOTrainer):
             loss: torch.Tensor = super().training_step(model, inputs, *args, **kwargs)
         else:
             model.train()
-            update, waited = self._prepare_inputs(inputs)["update"], self.batch.waited()
+            update, batch = self._prepare_inputs(inputs)["update"], self.batch
+            waited = batch.seconds["judging_s"]
             loss = self.packed.run(model, update, self.stage.max_response_tokens, self._count)
-            self.seconds["rollout"] += self.batch.waited() - waited
+            if batch.tail is not None:
+                batch.seconds = batch.tail.seconds
+            self.seconds["rollout"] += batch.seconds["judging_s"] - waited
             self._step += 1
         self.seconds["training"] += time.perf_counter() - started
         return loss
@@ -378,73 +382,3 @@ class TrlStageTrainer(GRPOTrainer):
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
-
-
-def objective_of(config: Config) -> Objective:
-    grpo = config.grpo
-    return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
-
-
-def importance_of(config: Config) -> str:
-    if config.grpo.importance != "auto":
-        return config.grpo.importance
-    return "token" if config.rollout.engine == "vllm" else "none"
-
-
-def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRPOConfig:
-    """TRL's settings; what it would do to advantages and loss is left at values that we never read."""
-    train = config.train
-    cuda = torch.cuda.is_available()
-    bf16 = cuda and torch.cuda.is_bf16_supported() if train.bf16 == "auto" else train.bf16
-    vllm = config.rollout.engine == "vllm"
-    options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
-    if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
-        options["vllm_importance_sampling_mode"] = "token_truncate"
-    return GRPOConfig(
-        output_dir=folder,
-        per_device_train_batch_size=counts.micro,
-        gradient_accumulation_steps=counts.passes,
-        steps_per_generation=counts.passes * counts.updates,
-        num_generations=counts.samples,
-        max_steps=train.steps * counts.updates,
-        temperature=stage.temperature,
-        max_completion_length=stage.max_response_tokens,
-        top_p=config.rollout.top_p,
-        top_k=config.rollout.top_k,
-        beta=config.grpo.kl,
-        learning_rate=train.lr,
-        lr_scheduler_type="constant_with_warmup" if train.schedule == "constant" else train.schedule,
-        warmup_steps=train.warmup_steps * counts.updates,
-        weight_decay=train.weight_decay,
-        max_grad_norm=train.max_grad_norm,
-        bf16=bf16,
-        cast_lm_head_to_fp32=bf16 and train.float32_head,
-        gradient_checkpointing=config.model.gradient_checkpointing,
-        seed=train.seed,
-        data_seed=train.seed,
-        shuffle_dataset=False,
-        save_strategy="no",  # the run says when
-        save_total_limit=train.keep_checkpoints,
-        logging_steps=1,
-        report_to=train.trackers or "none",
-        disable_tqdm=True,
-        ddp_find_unused_parameters=False,
-        use_cpu=not cuda,
-        dataloader_pin_memory=cuda,
-        use_vllm=vllm,
-        **options,
-    )
-
-
-def adapter(config: Config) -> Any:
-    if not config.model.lora_rank:
-        return None
-    from peft import LoraConfig
-
-    rank = config.model.lora_rank
-    return LoraConfig(
-        task_type="CAUSAL_LM",
-        r=rank,
-        lora_alpha=config.model.lora_alpha or 2 * rank,
-        target_modules=config.model.lora_targets,
-    )

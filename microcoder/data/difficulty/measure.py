@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
 
-from ...collect import load_sampler, respond
+from ...collect import Responding, load_sampler
 from ...judge.base import Judging
 from ...models import resolve
 from ...schema import Problem, SchemaError
@@ -55,7 +55,8 @@ def pass_rates(
         asked = [n for n, prompt in enumerate(prompts) if prompt and len(prompt) + min(limit, room // 2) <= room]
         left = room - max((len(prompts[n]) for n in asked), default=0)
         sampling = Sampling(temperature, min(limit, left), attempts, seed=seed + turn)
-        responses, _ = respond(asked, chunk, prompts, partial(model.sampler, sampling=sampling), model.text, judge)
+        sample = partial(model.sampler, sampling=sampling)
+        responses, _ = Responding(asked, chunk, prompts, sample, model.text, judge).all()
         rates = {n: [0, 0] for n in range(len(chunk))}  # (successes, attempts)
         for place, response in enumerate(responses):
             if not response.faulty:

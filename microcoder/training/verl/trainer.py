@@ -252,7 +252,7 @@ def whole(rows: Sequence[Row], samples: int, problems: int) -> list[Response]:
 
 
 def seconds(rows: Sequence[Row]) -> dict[str, float]:
-    """As `collect.respond` has them: judging_s is what it took once generation was over."""
+    """As `collect.Collector` has them: judging_s is what it took once generation was over."""
     generated = max(row.times["ended"] for row in rows)
     waited = max(0.0, max(row.times["judged"] for row in rows) - generated)
     least = max(row.times["asked"] + row.response.verdict.cpu_s for row in rows) - generated
