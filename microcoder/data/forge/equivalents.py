@@ -1,4 +1,4 @@
-"""Mutants that no input tells from the reference: nothing can be said about tests by them, so `verify` leaves them out.
+"""Mutants that no input tells from the reference. They say nothing about tests, so `verify` does not count them.
 
 A mutant is taken for equivalent if all of this holds:
 
@@ -8,7 +8,7 @@ A mutant is taken for equivalent if all of this holds:
    (`hull`), half of them lie beyond: negative numbers, 0, large numbers, other characters, empty lists. No test is made
    of those, so a right program cannot fail for them.
 
-It remains a judgement by many inputs, not a proof. What is written down are digests of the mutants' programs.
+This is a judgement by many inputs, not a proof. The forge writes down digests of these mutants' programs.
 """
 
 from __future__ import annotations
