@@ -218,8 +218,9 @@ class TrlStageTrainer(GRPOTrainer):
 
     def _packed_updates(self) -> PackedUpdates:
         for model in filter(None, (self.model, self.ref_model)):
-            share_prompts(self.accelerator.unwrap_model(model))
-        score = partial(scored, temperature=self.stage.temperature, autocast=self.accelerator.autocast)
+            plain = self.accelerator.unwrap_model(model)
+            share_prompts(plain.get_base_model() if hasattr(plain, "get_base_model") else plain, self.stage.temperature)
+        score = partial(scored, autocast=self.accelerator.autocast)
         return PackedUpdates(
             self.counts,
             self.objective,
