@@ -74,7 +74,7 @@ def main() -> None:
                 cells += f" {row['distance']:9.6f} {row['cosine']:10.7f}"
             print(f"{name:14} {way:10} {cells}", flush=True)
             if args.profile and "seconds" in row:
-                profile(lambda way=way: ways(args, model, rows, way, device)())
+                profile(ways(args, model, rows, way, device))
             if args.json:
                 Path(args.json).write_text(json.dumps(results, indent=1))
 

@@ -238,6 +238,10 @@ def share_prompts(model: Any, temperature: float = 1.0) -> None:
         return logprobs(states, model.get_output_embeddings(), packed.targets, temperature)
 
     model.forward = wraps(before)(forward)  # generation looks at the arguments that it takes
+    if torch.cuda.is_available():
+        from .fused import fuse
+
+        fuse(model)
 
 
 def attention(
