@@ -375,6 +375,21 @@ def kl_explosion(history: History) -> str | None:
     return f"the KL divergence is {mean(values):.2f} nats a token" if values and mean(values) > 0.5 else None
 
 
+@rule(
+    "warning",
+    reason="what samples and what is trained disagree about the same tokens, so updates are made for another policy than "
+    "the one that answered",
+    remedy="grpo.importance=token weighs tokens by the difference; another rollout.engine may agree better",
+)
+def samplers_apart(history: History) -> str | None:
+    begun, now = history.first("mismatch_mean", STEPS), history.last("mismatch_mean", STEPS)
+    if not now or not (mean(now) > 0.05 or mean(now) > max(0.02, 3 * mean(begun))):
+        return None
+    share = history.now("mismatch_ess")
+    worth = "" if share is None else f"; weighed by it, {share:.0%} of the tokens would count"
+    return f"the log-probabilities of sampler and trainer differ by {mean(now):.3f} a token, {mean(begun):.3f} at first{worth}"
+
+
 RULES = (
     *CAUSES,
     no_reward,
@@ -394,4 +409,5 @@ RULES = (
     gradient_spike,
     no_learning_rate,
     kl_explosion,
+    samplers_apart,
 )

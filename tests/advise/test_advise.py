@@ -89,6 +89,8 @@ FIRES = [
     ("gradient_spike", {"grad_norm": [3.1]}),
     ("no_learning_rate", {"learning_rate": [0.0] * 3}),
     ("kl_explosion", {"kl": [0.6] * 3}),
+    ("samplers_apart", {"mismatch_mean": [0.06] * 5}),
+    ("samplers_apart", {"mismatch_mean": [0.005] * 15 + [0.03] * 5, "mismatch_ess": [0.9] * 20}),
 ]
 SILENT = [
     ("too_cold", {"diversity": [0.1] * 19, "no_signal_share": 0.75}),  # an update's fault
@@ -135,6 +137,8 @@ SILENT = [
     ("gradient_spike", {"grad_norm": [9.0, 0.3]}),
     ("no_learning_rate", {"learning_rate": [0.0]}),  # the end of a decay
     ("kl_explosion", {"kl": [0.01, 0.01, 0.6]}),
+    ("samplers_apart", {"mismatch_mean": [0.03] * 20}),  # as at first
+    ("samplers_apart", {"mismatch_mean": [0.002] * 15 + [0.015] * 5}),  # more, and still little
 ]
 
 
