@@ -257,7 +257,7 @@ def sampler_for(
     if engine == "graph" and not on_gpu:
         raise NotCapturable("rollout.engine=graph needs a CUDA GPU; use rollout.engine=auto here")
     if engine == "transformers" or not on_gpu:
-        return Sampler(model, end_tokens, batch)
+        return Sampler(model, end_tokens, batch, memory)
     try:
         return GraphSampler(model, end_tokens, batch, memory)
     except NotCapturable as reason:
@@ -267,4 +267,4 @@ def sampler_for(
             ) from None
         if note is not None:
             note(f"rollouts go through transformers, which is slower: CUDA graphs cannot be used ({reason})")
-        return Sampler(model, end_tokens, batch)
+        return Sampler(model, end_tokens, batch, memory)

@@ -62,7 +62,7 @@ class Pages:
     def admit(self, one: Text, slot: int) -> bool:
         """Give a response its slot and the pages to begin with, the prompt's included; False if too few are free."""
         prompt = 0 if one.prompt in self.stored else pages_of(self.lengths[one.prompt])
-        own = self._needed(len(one.ids))
+        own = pages_of(min(len(one.ids) + self.chunk, self.limit))
         if prompt + own + self._growth(1, len(self.live) + 1, self.owned + own) > len(self.free):
             if self.live:
                 return False
@@ -87,15 +87,16 @@ class Pages:
     def grow(self) -> list[Text]:
         """Give each response that is being written the pages for the next chunk; return those that were preempted."""
         preempted = []
-        for one in list(self.live):
-            missing = self._needed(self.steps - one.begun) - len(one.own)
+        now, limit = self.steps + self.chunk, self.limit
+        for one in [one for one in self.live if len(one.own) * PAGE < min(now - one.begun, limit)]:
+            missing = pages_of(min(now - one.begun, limit)) - len(one.own)
             while one in self.live and missing > len(self.free):
                 if not self._drop_idle():
                     last = next(reversed(self.live))
                     last.preempted = True
                     self.leave(last)
                     preempted.append(last)
-            if one in self.live and missing > 0:
+            if one in self.live:
                 self._extend(one, missing)
         return preempted
 
@@ -125,10 +126,6 @@ class Pages:
         at = torch.arange(begin, end)
         at = torch.where(at < first, at, at - first + pages_of(first) * PAGE)
         return torch.tensor([*self.stored[prompt], *own])[at // PAGE] * PAGE + at % PAGE
-
-    def _needed(self, length: int) -> int:
-        """Own pages that a response of this length has to have before the next chunk."""
-        return pages_of(min(length + self.chunk, self.limit))
 
     def _growth(self, each: int, live: int, owned: int) -> int:
         """Pages that so many responses, which own so many, may still take: `each` at most, on average."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig
 
 from microcoder.models import NANO
 from microcoder.prompts import messages
-from microcoder.sampling import GraphSampler, NotCapturable, Sampler, Sampling, call, encode, sampler_for
+from microcoder.sampling import GraphSampler, NotCapturable, Sampler, Sampling, call, encode, sampler_for, shadow
 from microcoder.sampling.call import CHUNK
 from microcoder.starter import problems
 
@@ -243,6 +244,25 @@ def test_a_model_with_an_adapter_is_sampled_as_if_it_were_merged():
     assert [c.ids for c in found] == [continued(merged, prompt, 6, [7]) for prompt in PROMPTS]
     assert furthest(merged, PROMPTS, found) < 1e-4
     assert found[0].ids != continued(tiny("qwen2"), PROMPTS[0], 6, [7])
+
+
+def test_the_weights_that_an_adapter_makes_anew_are_not_all_kept_at_once(monkeypatch):
+    model, merged, alive = adapted(), [], []
+    own = shadow.weights
+
+    def observed(model):
+        kept = {weight.data_ptr() for weight in model.parameters()}
+        for name, weight in own(model):
+            if weight.data_ptr() not in kept:
+                merged.append(weakref.ref(weight))
+                alive.append(sum(one() is not None for one in merged))
+            yield name, weight
+
+    monkeypatch.setattr(shadow, "weights", observed)
+    monkeypatch.setattr(shadow, "TOGETHER", 1)
+    shadow.Shadow(model, torch.float32, fused=False)
+    assert len(merged) == 14
+    assert max(alive) <= 2  # one, and the next, which is made while it is still there
 
 
 def test_an_adapter_whose_weights_do_not_simply_add_up_is_refused():
