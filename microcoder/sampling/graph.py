@@ -16,8 +16,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -27,11 +27,13 @@ import torch
 
 from . import plain
 from .call import AHEAD, Call, Reading, Usage
+from .mapped import MappedMemory, reserve
 from .pages import pages_of
 from .plain import PAGE, Pools, PromptCache, Rows, StepCache
 from .sampler import Completion, Sampler, Sampling, cut
 from .shadow import NotCapturable, Shadow, head_width, refuse
 
+LEFT_FREE = 2**31  # bytes of the GPU that pages never take
 TOLERANCE = 0.25  # mean difference of log-probabilities above which the copy is taken to be wrong
 
 
@@ -72,13 +74,18 @@ class GraphSampler:
         config = model.config
         self.width = head_width(config)
         self.heads, self.layers, self.dtype = config.num_key_value_heads, config.num_hidden_layers, dtype
+        self.page_shape = self.layers, 2, self.heads, PAGE, self.width
+        self.page_bytes = math.prod(self.page_shape) * torch.finfo(dtype).bits // 8
+        self.mapped: MappedMemory | None = None
         self.ends = torch.tensor(sorted(end_tokens), device=self.device, dtype=torch.int32)
         self.temperature = torch.ones((), device=self.device)
         self.limit = torch.zeros((), device=self.device, dtype=torch.int64)
         self.room, self.usage = _Room(), Usage()
         self.generator = torch.Generator(self.device)
         if self.cuda:
+            self.mapped = reserve(self.device, self._share() // self.page_bytes * self.page_bytes)
             self._check()
+            self.release()
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> Iterator[Completion]:
@@ -94,6 +101,16 @@ class GraphSampler:
         finally:
             run.pages.close()
 
+    @property
+    def releasable(self) -> bool:
+        """Whether `release` does anything: it needs the virtual memory of the CUDA driver."""
+        return self.mapped is not None
+
+    def release(self) -> None:
+        """Give the memory of keys and values to others until the next call. Captured graphs stay valid."""
+        if self.mapped is not None:
+            self.mapped.unmap()
+
     # --- room
 
     def _make_room(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> int:
@@ -102,8 +119,8 @@ class GraphSampler:
         prompt_pages = sorted((pages_of(len(prompt) - 1) for prompt in prompts), reverse=True)
         rows = max(1, min(self.batch, len(prompts) * sampling.samples))
         whole = own + max(prompt_pages, default=0)  # pages of the longest text
-        pages = min(rows * own + sum(prompt_pages[: rows + AHEAD]), self._most_pages(whole))
-        sizes = rows, sampling.limit, whole, pages
+        pages = self._take_pages(rows * own + sum(prompt_pages[: rows + AHEAD]), whole)
+        sizes = rows, sampling.limit, whole, 0 if self.mapped else pages
         if all(size <= there for size, there in zip(sizes, room.sizes, strict=True)):
             return pages
         self.room = room = _Room(tuple(map(max, sizes, room.sizes)))
@@ -112,24 +129,41 @@ class GraphSampler:
         self.written = torch.zeros(slots, limit, device=self.device, dtype=torch.int32)
         self.logprobs = torch.zeros(slots, limit, device=self.device)
         table = torch.zeros(slots, columns, device=self.device, dtype=torch.int32)
-        shape = count, self.layers, 2, self.heads, PAGE, self.width
-        room.pools = Pools.of(torch.zeros(shape, device=self.device, dtype=self.dtype), table)
+        if self.mapped is None:
+            memory = torch.zeros(count, *self.page_shape, device=self.device, dtype=self.dtype)
+        else:
+            memory = self.mapped.tensor
+            memory = memory[: len(memory) // self.page_bytes * self.page_bytes]
+            memory = memory.view(self.dtype).view(-1, *self.page_shape)
+        room.pools = Pools.of(memory, table)
         return pages
 
-    def _most_pages(self, needed: int) -> int:
-        """Return the pages that memory has room for; one text must fit, which needs so many."""
+    def _share(self) -> int:
+        """Return the bytes that keys and values may take."""
+        return int(self.memory * torch.cuda.get_device_properties(self.device).total_memory)
+
+    def _take_pages(self, wanted: int, needed: int) -> int:
+        """Return the pages that there is memory for: `wanted` at most; the longest text must fit, which needs some."""
         if not self.cuda:
-            return sys.maxsize
-        size = 2 * self.layers * self.heads * self.width * PAGE * torch.finfo(self.dtype).bits // 8
-        total = torch.cuda.get_device_properties(self.device).total_memory
-        fitting = int(self.memory * total) // size
-        if fitting < needed:
+            return wanted
+        size, share = self.page_bytes, self._share()
+        most, taken = share, self.mapped.mapped if self.mapped else 0
+        if self.mapped and taken < min(wanted * size, share):
+            torch.cuda.empty_cache()  # what an update has kept for itself
+            most = min(share, max(taken, taken + torch.cuda.mem_get_info(self.device)[0] - LEFT_FREE))
+        pages = min(wanted, most // size)
+        if pages < needed:
+            advice = (
+                f"set it to {needed * size / share * self.memory + 0.005:.2f} or more" if most == share else "free some"
+            )
             raise NotCapturable(
                 f"one response of {needed * PAGE} tokens with its prompt needs {needed * size / 2**30:.1f} GiB of keys "
-                f"and values, and rollout.memory={self.memory:g} of this GPU is {self.memory * total / 2**30:.1f} GiB; "
-                f"set it to {needed * size / total + 0.005:.2f} or more, or lower the limit"
+                f"and values, and there are {most / 2**30:.1f} GiB (rollout.memory={self.memory:g} of this GPU is "
+                f"{share / 2**30:.1f} GiB); {advice}, or lower the limit"
             )
-        return fitting
+        if self.mapped:
+            self.mapped.map(pages * size)
+        return pages
 
     def copied(self, numbers: Any) -> torch.Tensor:
         """Numbers as an int64 tensor on the device, without waiting for it."""

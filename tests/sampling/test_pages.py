@@ -24,9 +24,9 @@ class Scarce(GraphSampler):
 
     most = 0
 
-    def _most_pages(self, needed):
+    def _take_pages(self, wanted, needed):
         assert needed <= self.most
-        return self.most
+        return min(wanted, self.most)
 
 
 @pytest.fixture(scope="module")
