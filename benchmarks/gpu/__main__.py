@@ -8,5 +8,6 @@ if __name__ == "__main__":
         "arms",
         "sample",
         "packed",
+        "step",
         stopped="stopped; the same command goes on with what is left",
     )
