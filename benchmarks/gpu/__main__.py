@@ -9,5 +9,6 @@ if __name__ == "__main__":
         "sample",
         "packed",
         "step",
+        "shape",
         stopped="stopped; the same command goes on with what is left",
     )

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from microcoder.judge.sandbox import kernel
-from microcoder.runs.disk import read_lines
+from microcoder.runs.disk import plain, read_lines
 from microcoder.study.launch import tail
+from microcoder.training.launch import versions
 
 POLL_S, GRACE_S = 0.5, 20.0
 GIB = 1 << 30
@@ -118,6 +119,13 @@ class Gpu:
             known = False
         self._known = known
 
+    @property
+    def name(self) -> str:
+        text = ctypes.create_string_buffer(96)
+        if not self._known or self._library.nvmlDeviceGetName(self._handle, text, 96):
+            return ""
+        return text.value.decode()
+
     def look(self) -> None:
         memory = (ctypes.c_ulonglong * 3)()  # total, free, used
         if self._known and not self._library.nvmlDeviceGetMemoryInfo(self._handle, memory):
@@ -127,11 +135,16 @@ class Gpu:
 # --- results
 
 
+def setting() -> dict[str, Any]:
+    """The machine and the versions. torch is not asked: it would take memory of the GPU."""
+    return {"gpu": Gpu().name, "cores": os.cpu_count(), **versions()}
+
+
 def write_json(path: Path | None, found: Any) -> None:
     """Write the results so far, whole or not at all."""
     if path is not None:
         part = path.with_name(f".{path.name}.part")
-        part.write_text(json.dumps(found, indent=1) + "\n")
+        part.write_text(json.dumps(plain(found), indent=1) + "\n")
         part.replace(path)
 
 

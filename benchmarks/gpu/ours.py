@@ -18,15 +18,15 @@ from microcoder.training.launch import launch
 
 
 class Watch:
-    """An observer that writes a line for each step, and stops after so many."""
+    """An observer that writes a line for each step, and stops after so many. `known` goes into the first line."""
 
-    def __init__(self, lines: Lines, steps: int) -> None:
-        self.lines, self.steps, self.begun = lines, steps, False
+    def __init__(self, lines: Lines, steps: int, **known: Any) -> None:
+        self.lines, self.steps, self.known, self.begun = lines, steps, known, False
 
     def phase(self, name: str) -> None:
         if name.startswith("sampling") and not self.begun:
             self.begun = True
-            self.lines.write(0)
+            self.lines.write(0, **self.known)
 
     def step(self, metrics: dict[str, Any]) -> None:
         self.lines.write(**metrics)

@@ -27,9 +27,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.apart import Line, apart, mean, table, write_json
+from benchmarks.gpu.apart import Line, apart, mean, setting, table, write_json
 from microcoder.config import ConfigError, load
-from microcoder.training.launch import hardware, versions
 
 ARMS = {
     "packed": "ours train.update=packed",
@@ -80,7 +79,7 @@ def main() -> int:
     except (ValueError, ConfigError) as error:
         print(f"{error}")
         return 2
-    found: dict[str, Any] = {"setting": {**hardware(), **versions(), "words": settings(args)}, "arms": {}}
+    found: dict[str, Any] = {"setting": {**setting(), "words": settings(args)}, "arms": {}}
     with tempfile.TemporaryDirectory() as temporary:
         out = (args.out or Path(temporary)).resolve()
         for name, (kind, words) in arms.items():
