@@ -147,13 +147,17 @@ def settings(config: Config, asked: dict[str, Any], folder: str, vllm: bool, lon
     train, cuda = config.train, torch.cuda.is_available()
     asked = dict(asked)
     counts = batches(config)
-    micro = min(int(asked.pop("per_device_train_batch_size")), counts.mini * counts.samples)
+    update = counts.mini * counts.samples  # responses
+    micro = min(int(asked.pop("per_device_train_batch_size")), update)
+    if update % micro:
+        fits = max(n for n in range(1, micro) if update % n == 0)
+        raise ValueError(f"per_device_train_batch_size={micro} does not divide the {update} of an update; take {fits}")
     return GRPOConfig(
         output_dir=folder,
         model_init_kwargs={"dtype": asked.pop("dtype", "float32")},
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=counts.mini * counts.samples // micro,  # of an update
-        steps_per_generation=counts.responses // micro,  # of a step
+        gradient_accumulation_steps=update // micro,
+        steps_per_generation=counts.responses // micro,
         max_steps=train.steps * counts.updates,
         **{
             "num_generations": counts.samples,

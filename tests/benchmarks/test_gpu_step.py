@@ -117,21 +117,34 @@ def test_the_reward_is_the_judges_verdict_and_the_same_program_is_judged_once(tm
     assert fault["accuracy"] == 2 / 3 and fault["no_signal_share"] == 0.5
 
 
-def test_plain_trl_makes_the_steps_of_a_configuration(tmp_path):
-    from benchmarks.gpu import plain
+TOY = ["data.train_size=6", "grpo.samples=2", "train.steps=2", "train.train_batch_size=4", "judge.workers=1"]
+TOY += ["train.ppo_mini_batch_size=2", "train.max_response_tokens=8", *step.COMMON]
 
-    words = ["data.train_size=4", "grpo.samples=2", "train.steps=2", "train.train_batch_size=4", "judge.workers=1"]
-    words += ["train.ppo_mini_batch_size=2", "train.max_response_tokens=8", *step.COMMON]
+
+def test_plain_trl_makes_the_steps_of_a_configuration(tmp_path, monkeypatch):
+    from benchmarks.gpu import plain
+    from microcoder.training.plan import batches, order
+
+    config, figures, judged = load(None, TOY), plain.figures, []
+    monkeypatch.setattr(plain, "figures", lambda *given: judged.append(given[1]) or figures(*given))
     asked = {"per_device_train_batch_size": 2, "gradient_checkpointing": False}
-    trainer = plain.run(load(None, words), asked, str(tmp_path), apart.Lines(tmp_path / "lines"), vllm=False)
+    trainer = plain.run(config, asked, str(tmp_path), apart.Lines(tmp_path / "lines"), vllm=False)
     lines = read_lines(tmp_path / "lines")
     assert [line["step"] for line in lines] == [0, 1, 2] and trainer.state.global_step == 4  # two updates a step
+    ours = order(6, batches(config), 2, config.train.seed)
+    assert judged == [[n for n in part for _ in range(2)] for part in (ours[:4], ours[4:])]  # MicroCoder's problems
     for line in lines[1:]:
         assert 8 <= line["tokens"] <= 64  # of 4 problems x 2 samples
         parts = [line[name] for name in (*step.PARTS, "other_s")]
         assert sum(parts) == pytest.approx(line["step_s"]) and min(parts) >= 0
         assert min(line["generation_s"], line["scoring_s"], line["update_s"]) > 0
-    assert sorted(trainer.train_dataset["number"]) == [0, 0, 1, 1, 2, 2, 3, 3]  # each problem once a step
+
+
+def test_a_batch_that_does_not_divide_an_update_is_refused(tmp_path):
+    from benchmarks.gpu import plain
+
+    with pytest.raises(ValueError, match="per_device_train_batch_size=3 does not divide the 4 of an update; take 2"):
+        plain.settings(load(None, TOY), {"per_device_train_batch_size": 3}, str(tmp_path), vllm=False, longest=9)
 
 
 def test_a_prompt_with_other_tokens_is_refused():
