@@ -34,7 +34,13 @@ class TrainCommand(WithSettings):
 @click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--resume", is_flag=True, help="Go on with a run from its last checkpoint, exactly.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and what is missing.")
-def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
+@click.option(
+    "--gpu-memory",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="GIB",
+    help="With --dry-run: plan for a GPU of this size instead of this machine.",
+)
+def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: float | None) -> int:
     """Train a model with reinforcement learning on problems that the judge decides.
 
     CONFIG is a TOML file, a configuration that came with the package (`microcoder ls`), or a run such as runs/a, whose
@@ -43,13 +49,15 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
     """
     from ..config import ConfigError, configuration
 
+    if gpu_memory is not None and not dry_run:
+        raise Refused("--gpu-memory plans for a GPU that may not be here; add --dry-run")
     try:
         config, folder = configuration(words)
     except ConfigError as error:
         raise Refused(str(error)) from None
     try:
         if dry_run:
-            return _dry_run(config, folder, resume)
+            return _dry_run(config, folder, resume, gpu_memory)
         return _train(config, folder, resume)
     except KeyboardInterrupt:
         if (folder / "run.json").exists():
@@ -57,17 +65,19 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool) -> int:
         return 130
 
 
-def _dry_run(config: Config, folder: Path, resume: bool) -> int:
+def _dry_run(config: Config, folder: Path, resume: bool, gpu_memory: float | None) -> int:
     from rich.table import Table
 
     from ..training.launch import same_settings
+    from ..training.memory import GIB, Device
     from ..training.plan import describe
     from .terminal import Terminal
 
     try:
         if resume:
             same_settings(config, folder)
-        plan = describe(config, folder, resume)
+        device = Device(int(gpu_memory * GIB), gpu=True) if gpu_memory is not None else None
+        plan = describe(config, folder, resume, device)
     except ValueError as error:
         raise Refused(str(error)) from None
     table = Table.grid(padding=(0, 2))

@@ -97,15 +97,18 @@ class ModelConfig(Section):
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="The weights' type; auto: float32. The update is made in bfloat16 where the GPU can (train.bf16).",
+        description="The weights' type; auto: float32. The update is made in bfloat16 where the GPU can (train.bf16). "
+        "bfloat16: half the memory; updates are rounded at random, so that small ones count in the mean.",
     )
     lora_rank: int = Field(default=0, ge=0, le=1024, description="Rank of a LoRA adapter; 0: train all weights.")
     lora_alpha: int = Field(default=0, ge=0, description="Scale of the adapter; 0: twice the rank.")
     lora_targets: str | list[str] = Field(
         default="all-linear", description="The layers that get an adapter: all-linear, or a list of their names."
     )
-    gradient_checkpointing: bool = Field(
-        default=False, description="Compute activations twice instead of keeping them: less memory, a slower update."
+    gradient_checkpointing: bool | Literal["auto"] = Field(
+        default="auto",
+        description="Compute activations twice instead of keeping them: less memory, a slower update; auto: only where "
+        "a GPU has no room for a pass otherwise, and always with verl.",
     )
     attention: str = Field(
         default="auto", description="Attention by transformers' name (sdpa, flash_attention_2); auto: its choice."
@@ -251,8 +254,10 @@ class TrainConfig(Section):
         description="How the update computes. packed: each prompt once for all its responses, no padding; padded: rows "
         "of prompt and response, as TRL has them.",
     )
-    pass_tokens: int = Field(
-        default=16384, ge=1, description="Tokens in one packed pass on one device: memory, not results."
+    pass_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        default="auto",
+        description="Tokens in one packed pass on one device: memory, not results; auto: as many as there is room for, "
+        "up to 32768 on a GPU and 16384 on a CPU.",
     )
     micro_batch_size: int = Field(
         default=8, ge=1, description="Responses in one padded pass on one device: memory, not results."
@@ -262,7 +267,11 @@ class TrainConfig(Section):
         default=[],
         description="Later stages: [{at_step = 140, temperature = 1.2}, {at_step = 260, max_response_tokens = 8192}].",
     )
-    lr: float = Field(default=1e-6, gt=0, description="Learning rate (AdamW).")
+    optimizer: Literal["adamw", "adam8bit"] = Field(
+        default="adamw",
+        description="adamw: states in float32, 8 bytes a weight; adam8bit: the same with states of 8 bits, 2 bytes.",
+    )
+    lr: float = Field(default=1e-6, gt=0, description="Learning rate.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="How the learning rate goes after the warm-up."
     )

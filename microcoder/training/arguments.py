@@ -51,7 +51,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         max_grad_norm=train.max_grad_norm,
         bf16=bf16,
         cast_lm_head_to_fp32=bf16 and train.float32_head,
-        gradient_checkpointing=config.model.gradient_checkpointing,
+        gradient_checkpointing=config.model.gradient_checkpointing is True,
         seed=train.seed,
         data_seed=train.seed,
         shuffle_dataset=False,

@@ -35,7 +35,7 @@ from ..runs.disk import write_whole
 from ..runs.plot import plot_dynamics
 from ..schema import Problem
 from ..starter.drafts import LABELS
-from .plan import Batches, PlanError, batches, lacking, stages_of
+from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import Silent, devices, first, open_run, share, together
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
@@ -134,9 +134,14 @@ def train(
     source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source)
     loaded = problems_of(config, tokenizer, observer)
+    longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
+    need = fitted(config, counts, source, longest)
     begin(config, run, choose)
     together()
+    config = need.config
+    counts = batches(config, devices())
     observer.note(counts.words())
+    observer.note(f"memory: {need.words()}")
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     if config.judge.workers == "auto" and config.judge.on == "here":

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
 
 from ..config import Config
 from ..grpo import Stage, plan, segments
-from ..models import ModelError, hub_fault, is_cached, resolve
+from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
 from ..models.weights import load_shape, load_tokenizer
+from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices
 from .verl.settings import compiled
@@ -98,7 +96,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
             f"share evenly; try train.ppo_mini_batch_size={math.lcm(mini, devices)}"
         )
     if train.update == "packed":
-        return Batches(problems, samples, mini, share // devices, devices, train.pass_tokens)
+        tokens = MOST_TOKENS_CPU if train.pass_tokens == "auto" else train.pass_tokens  # until the plan has set it
+        return Batches(problems, samples, mini, share // devices, devices, tokens)
     micro = min(train.micro_batch_size, share // devices)
     if share // devices % micro:
         raise PlanError(
@@ -135,9 +134,6 @@ def _some(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[-8:]))
 
 
-GIB = 1 << 30
-
-
 @dataclass
 class TrainingPlan:
     lines: list[tuple[str, str]] = field(default_factory=list)  # what, in words
@@ -147,41 +143,53 @@ class TrainingPlan:
         self.lines.append((what, words))
 
 
-def describe(config: Config, folder: Path, resume: bool = False) -> TrainingPlan:
-    """Work out the plan: stages, batches, tokens, memory, and what is missing. Download no weights."""
+def describe(config: Config, folder: Path, resume: bool = False, device: Device | None = None) -> TrainingPlan:
+    """Work out the plan: stages, batches, tokens, memory, and what is missing. Download no weights.
+
+    `device`: the GPU to plan for; None: what is here.
+    """
     made = TrainingPlan()
     made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
-    counts = batches(config, config.cluster.processes if config.run.engine == "verl" else devices())
+    trl = config.run.engine == "trl"
+    ranks = devices() if trl else config.cluster.processes
+    counts = batches(config, ranks)
+    device = device or here()
     shape = _model(config, made)
     longest = _problems(config, counts, made)
-    have = memory_here()
+    need = MemoryPlan(config, counts, shape, longest, device) if shape is not None and trl else None
+    if need is not None:
+        counts = batches(need.fitted().config, ranks)
     preset = config.grpo.preset
     made.say("algorithm", f"{preset}: clip {config.grpo.eps:g} / {config.grpo.eps_high:g}, {_extras(config)}")
     made.say("optimizer", _optimizer(config))
     made.say("batches", counts.words())
     _stages(config, counts, made)
-    if shape is not None:
-        gpu = have if torch.cuda.is_available() else 0
-        parts = memory(config, counts, shape, longest, gpu)
-        made.say("memory", _memory_words(parts, have))
-    else:
-        parts = _memory_by_name(config)
-    if config.run.engine == "trl" and (lack := _too_little(config, parts, have)):
-        made.missing.append(lack)
+    if need is not None:
+        made.say("memory", need.fitted().words())
+        made.missing += filter(None, [need.lack()])
     made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
     made.say("evaluation", _evaluation(config))
-    if config.run.engine == "verl":
+    if not trl:
         settings = compiled(config, stages_of(config)[0], counts, config.model.name, folder)
         for name, value in settings.items():
             made.say("verl", f"{name} = {value}")
-    made.missing += lacking(config)
+    made.missing += lacking(config, device.gpu)
     if not resume and (folder / "config.toml").exists():
         made.missing.append(f"a free name: {folder} holds a run; go on with it by --resume, or set train.name=...")
     return made
 
 
-def lacking(config: Config) -> list[str]:
-    """Return the packages and devices that the settings need and this machine lacks."""
+def fitted(config: Config, counts: Batches, source: ModelSource, prompt: int) -> MemoryPlan:
+    """The plan of memory on the device that is here. Refuse what does not fit."""
+    need = MemoryPlan(config, counts, ModelShape.of(load_shape(source), config.model.lora_targets), prompt, here())
+    if lack := need.lack():
+        raise PlanError(lack)
+    return need.fitted()
+
+
+def lacking(config: Config, gpu: bool | None = None) -> list[str]:
+    """Return the packages and devices that the settings need and this machine lacks. `gpu`: take it as given."""
+    gpu = torch.cuda.is_available() if gpu is None else gpu
     if config.run.engine == "verl":
         return lacking_for_verl(config)
     found = []
@@ -189,17 +197,17 @@ def lacking(config: Config) -> list[str]:
     for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):
         if wanted and importlib.util.find_spec(package) is None:
             found.append(f"the package {package}, which the settings ask for: pip install {package}")
-    if vllm and not torch.cuda.is_available():
+    if vllm and not gpu:
         found.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=auto here")
-    if config.rollout.engine == "graph" and not torch.cuda.is_available():
+    if config.rollout.engine == "graph" and not gpu:
         found.append("a CUDA GPU, which rollout.engine=graph needs: use rollout.engine=auto here")
     known = get_available_reporting_integrations() if config.train.trackers else []
     found += [f"the tracker {name}: pip install {name}" for name in config.train.trackers if name not in known]
     return found
 
 
-def _model(config: Config, made: TrainingPlan) -> Any:
-    """The model on the meta device: shapes without weights; None where it cannot be known yet."""
+def _model(config: Config, made: TrainingPlan) -> ModelShape | None:
+    """The model's shape; a guess by its name where it is not here yet, or None."""
     name = config.model.name
     try:
         if not is_cached(name):
@@ -207,19 +215,21 @@ def _model(config: Config, made: TrainingPlan) -> Any:
                 resolve(name)  # which downloads nothing of these, and refuses what is no hub id either
                 if fault := hub_fault(name):
                     raise ModelError(f"it is not on this machine, and {fault}; bring its folder: model.name=./folder")
-            made.say("model", f"{name}: to be downloaded when training starts")
-            return None
+            shape = ModelShape.guess(name)
+            sizes = "; until then its sizes are guessed from its name" if shape else ""
+            made.say("model", f"{name}: to be downloaded when training starts{sizes}")
+            return shape
         source = resolve(name)
         model = load_shape(source)
     except (ModelError, OSError, ValueError) as error:
         made.say("model", name)
         made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")
-        return None
-    count = sum(parameter.numel() for parameter in model.parameters())
+        return ModelShape.guess(name)
+    shape = ModelShape.of(model, config.model.lora_targets)
     how = f"LoRA of rank {config.model.lora_rank}" if config.model.lora_rank else "all weights"
     note = f" ({source.note})" if source.note else ""
-    made.say("model", f"{name}: {count / 1e6:,.1f} M parameters, training {how}{note}")
-    return model
+    made.say("model", f"{name}: {shape.parameters / 1e6:,.1f} M parameters, training {how}{note}")
+    return shape
 
 
 def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:
@@ -283,80 +293,8 @@ def _optimizer(config: Config) -> str:
     train = config.train
     warmup = f", warm-up over {train.warmup_steps} steps" if train.warmup_steps else ""
     decay = f", weight decay {train.weight_decay:g}" if train.weight_decay else ""
-    return f"AdamW, learning rate {train.lr:g} ({train.schedule}{warmup}){decay}"
-
-
-def memory(config: Config, counts: Batches, model: Any, prompt: int, gpu: int) -> dict[str, float]:
-    """Estimate the bytes that the large parts of a training take on one device. `gpu`: bytes of a GPU; 0: on a CPU."""
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    size = 2 if config.model.dtype == "bfloat16" else 4
-    text = model.config.get_text_config()
-    trained = weights
-    if config.model.lora_rank:
-        linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
-        trained = sum(config.model.lora_rank * (m.in_features + m.out_features) for m in linear)
-    limit = max([config.train.max_response_tokens, *(s.max_response_tokens or 0 for s in config.train.stages)])
-    length = prompt + limit
-    kept = 2 if config.model.gradient_checkpointing else 16  # activations of a layer that wait for the backward pass
-    in_a_pass = 2 if gpu and config.train.bf16 else size
-    tokens = max(counts.pass_tokens, length) if counts.pass_tokens else counts.micro * length
-    activations = tokens * text.hidden_size * text.num_hidden_layers * kept * in_a_pass
-    scored = min(tokens, counts.micro * limit)
-    logits = 3 * scored * text.vocab_size * (4 if config.train.float32_head else in_a_pass)
-    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    rows = min(config.rollout.batch, counts.responses // counts.devices)
-    cached = 2 * text.num_hidden_layers * heads * head * length  # keys and values of one response
-    reference = weights * size if config.grpo.kl and not config.model.lora_rank else 0
-    parts = {"weights": weights * size + reference, "gradients and Adam": trained * (size + 8)}
-    if gpu and config.rollout.engine != "transformers":  # in bfloat16, from a copy of the weights
-        parts["weights for sampling"] = 2 * weights
-        cache = min(rows * cached * 2, config.rollout.memory * gpu)
-    else:
-        cache = rows * cached * size
-    return {**parts, "a pass": activations + logits, "key-value cache": cache}
-
-
-def memory_here() -> int:
-    """Return the memory of the GPU in bytes, or main memory without a GPU."""
-    if torch.cuda.is_available():
-        return int(torch.cuda.get_device_properties(0).total_memory)
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        return min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):  # no limit on this container, or none that can be read
-        return found
-
-
-def _memory_words(parts: dict[str, float], have: int) -> str:
-    meet = max(parts["a pass"], parts["key-value cache"])
-    total = sum(parts.values()) - parts["a pass"] - parts["key-value cache"] + meet
-    each = ", ".join(f"{name} {value / GIB:.2f}" for name, value in parts.items())
-    most = f"; that is more than the {have / GIB:.0f} GiB here, should all responses reach the limit"
-    return (
-        f"about {total / GIB:.2f} GiB on a device ({each}; passes and cache do not meet){most if total > have else ''}"
-    )
-
-
-def _memory_by_name(config: Config) -> dict[str, float]:
-    """The least that a model takes whose size is known by its name alone: 4 B parameters of Qwen3-4B."""
-    match = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)B(?![A-Za-z])", config.model.name, re.IGNORECASE)
-    count = float(match[1]) * 1e9 if match else 0.0
-    size = 2 if config.model.dtype == "bfloat16" else 4
-    return {"weights": count * size, "gradients and Adam": 0.0 if config.model.lora_rank else count * (size + 8)}
-
-
-def _too_little(config: Config, parts: dict[str, float], have: int) -> str:
-    """What is missing where the parts that are there all the time do not fit."""
-    needed = sum(value for name, value in parts.items() if name not in ("a pass", "key-value cache"))
-    if needed <= have:
-        return ""
-    where = "the GPU" if torch.cuda.is_available() else "this machine, which has no GPU,"
-    lora = "" if config.model.lora_rank else "; an adapter needs less: model.lora_rank=32"
-    return (
-        f"memory: weights, gradients and Adam of {config.model.name} take {needed / GIB:.0f} GiB, and {where} has "
-        f"{have / GIB:.0f}{lora}; or name a smaller model"
-    )
+    name = {"adamw": "AdamW", "adam8bit": "AdamW in 8 bits"}[train.optimizer]
+    return f"{name}, learning rate {train.lr:g} ({train.schedule}{warmup}){decay}"
 
 
 def _evaluation(config: Config) -> str:

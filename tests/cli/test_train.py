@@ -153,6 +153,16 @@ def test_a_dry_run_of_the_papers_setting_says_what_is_missing_and_exits_1(here):
     assert "it cannot start like this" in done.out
 
 
+def test_a_dry_run_plans_for_a_gpu_that_is_not_here(here):
+    done = microcoder("train", "paper", "--dry-run", "--gpu-memory", "80")
+    said = " ".join(done.out.split())
+    assert "a GPU of 80 GiB leaves 73.60" in said
+    assert "what fits: model.lora_rank=32 (" in said
+    assert "a CUDA GPU" not in said
+    done = microcoder("train", "paper", "--gpu-memory", "80")
+    assert (done.code, "add --dry-run" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("word", "words"),
     [

@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
-import pytest
-import torch
-from transformers import AutoConfig, AutoModelForCausalLM
-
 from microcoder.config import find, load
 from microcoder.files import write_problems
-from microcoder.models import NANO
 from microcoder.starter import problems
 from microcoder.training import plan
-from microcoder.training.plan import GIB, batches, describe, memory
-
-
-@pytest.fixture(scope="module")
-def nano():
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(NANO))
-
-
-def estimate(model, gpu, *words):
-    config = load(find("paper"), words)
-    return memory(config, batches(config), model, 1024, gpu)
-
-
-def test_keys_and_values_take_no_more_of_a_gpu_than_rollout_memory_lets(nano):
-    free = estimate(nano, 1 << 50)
-    assert estimate(nano, GIB, "rollout.memory=0.25")["key-value cache"] == 0.25 * GIB < free["key-value cache"]
-    assert estimate(nano, 0)["key-value cache"] == 2 * free["key-value cache"]  # float32 on a CPU, bfloat16 on a GPU
+from microcoder.training.memory import GIB, Device
+from microcoder.training.plan import describe
 
 
 def test_a_dry_run_names_a_model_that_cannot_be_had_and_does_not_fit_and_the_learning_rate(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "hub_fault", lambda name: "the hub cannot be used: offline")
-    monkeypatch.setattr(plan, "memory_here", lambda: 23 * GIB)
+    monkeypatch.setattr(plan, "here", lambda: Device(23 * GIB, gpu=False))
     config = load(find("demo"), ["model.name=Qwen/Qwen3-4B"])
     found = describe(config, tmp_path / "run")
     model, room = found.missing
     assert "the model Qwen/Qwen3-4B: it is not on this machine, and the hub cannot be used: offline" in model
-    assert "take 60 GiB" in room and "has 23" in room
+    assert "weights 14.90, gradients 14.90, optimizer 29.80" in room
+    assert "main memory of 23 GiB, for there is no GPU, leaves 21.2" in room
     assert ("optimizer", "AdamW, learning rate 0.0002 (constant)") in found.lines
 
 
 def test_a_model_that_the_hub_has_and_that_fits_is_not_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "hub_fault", lambda name: "")
-    monkeypatch.setattr(plan, "memory_here", lambda: 80 * GIB)
+    monkeypatch.setattr(plan, "here", lambda: Device(120 * GIB, gpu=False))
     assert describe(load(find("demo"), ["model.name=Qwen/Qwen3-4B"]), tmp_path / "run").missing == []
 
 
@@ -53,3 +33,17 @@ def test_a_dry_run_warns_of_problems_that_are_trained_and_tested_on(tmp_path):
     words = [f"data.{split}={tmp_path / 'problems.jsonl'}" for split in ("train", "test")]
     found = describe(load(find("demo"), words), tmp_path / "run")
     assert any("20 of the 20 test problems are trained on too" in said for _, said in found.lines)
+
+
+def test_a_plan_can_be_made_for_a_gpu_that_is_not_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "hub_fault", lambda name: "")
+    words = ["model.name=Qwen/Qwen3-4B", "rollout.engine=graph", "train.update=packed"]
+    config = load(find("demo"), words)
+    small, large = (describe(config, tmp_path / "run", device=Device(gib * GIB, gpu=True)) for gib in (48, 141))
+    (lack,) = small.missing
+    assert "model.lora_rank=32 (" in lack.partition("what fits: ")[2]
+    assert large.missing == []
+    said = dict(large.lines)
+    assert "a GPU of 141 GiB" in said["memory"] and said["memory"].endswith("recompute: yes")
+    assert "in packed passes of up to " in said["batches"]
+    assert "guessed from its name" in said["model"]

@@ -42,7 +42,7 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "judge.workers": "3",
     "model.attention": "flash_attention_2",
     "model.dtype": "bfloat16",
-    "model.gradient_checkpointing": "true",
+    "model.gradient_checkpointing": "false",
     "rollout.batch": "64",
     "rollout.memory": "0.6",
     "rollout.top_k": "50",
@@ -100,6 +100,7 @@ REFUSED = {
     "model.lora_targets": "model.lora_rank=8",
     "rollout.engine": "rollout.engine=graph",
     "rollout.straggler_s": "rollout.straggler_s=5.0",
+    "train.optimizer": "train.optimizer=adam8bit",
     "train.pass_tokens": "train.update=packed",  # of no use without it
     "train.update": "train.update=packed",
 }

@@ -85,7 +85,7 @@ def _model(config: Config, model: str) -> dict[str, Any]:
         "actor_rollout_ref.model.path": model,
         "+actor_rollout_ref.model.override_config.attn_implementation": attention,
         "actor_rollout_ref.model.use_remove_padding": attention == "flash_attention_2",  # its kernels alone can
-        "actor_rollout_ref.model.enable_gradient_checkpointing": config.model.gradient_checkpointing,
+        "actor_rollout_ref.model.enable_gradient_checkpointing": config.model.gradient_checkpointing is not False,
     }
 
 
@@ -186,6 +186,8 @@ def refusals(config: Config) -> list[str]:
         found.append('grpo.temperature="auto" works with run.engine=trl only: choose beforehand, microcoder calibrate')
     if train.update == "packed":
         found.append("train.update=packed works with run.engine=trl only: set train.update=padded")
+    if train.optimizer != "adamw":
+        found.append(f"train.optimizer={train.optimizer} works with run.engine=trl only: set train.optimizer=adamw")
     if grpo.importance in ("token", "sequence"):
         found.append(f"grpo.importance={grpo.importance} works with run.engine=trl only: set grpo.importance=auto")
     if rollout.straggler_s:

@@ -1,0 +1,378 @@
+"""The memory of a training on one device: its parts in bytes, what fits, and what to change where nothing does.
+
+There all the time: weights, gradients, optimizer states, the reference model, the bfloat16 copy that samples, CUDA.
+One after the other, so that the larger counts: the pages of keys and values while sampling, one pass of the update.
+
+A pass of n tokens keeps n x (26 h + 4 q + 4 k + 8 i) bytes in each layer, where h is the width of the residual stream,
+q and k that of all query and key heads, i that of the MLP. This is what autograd saves of a layer of transformers'
+Llama and Qwen2 under bfloat16 autocast, from float32 weights:
+
+    26 h   both norms: the stream itself and the normalised stream, in float32 (2 x 8); each of the five products that
+           read a norm saves a bfloat16 cast of its own (5 x 2)
+    4 q    rotated queries, and the output of attention; 4 k: rotated keys, and values
+    8 i    gate, up, silu(gate) and their product
+
+`KEPT` has these numbers for other weights too; a test counts what autograd really saves. Besides, a pass needs the
+bfloat16 casts of the weights, and the larger of the head (its logits in pieces of HEAD_TOKENS) and the gradients of one
+layer. A pass that recomputes keeps the float32 stream of each layer only, and one layer at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from ..config import Config
+
+if TYPE_CHECKING:
+    from .plan import Batches  # which imports this module
+
+GIB = 1 << 30
+
+# --- the coefficients, all of them
+
+
+class KeptBytes(NamedTuple):
+    """Bytes that a layer keeps for each token and each unit of a width."""
+
+    hidden: int
+    queries: int
+    keys: int
+    inner: int
+    qk_norm: int  # of queries and keys, where these are normalised too (Qwen3)
+
+
+KEPT = {  # (type of the weights and of the products, whether only adapters are trained)
+    ("mixed", False): KeptBytes(26, 4, 4, 8, 6),
+    ("bfloat16", False): KeptBytes(16, 4, 4, 8, 6),
+    ("float32", False): KeptBytes(24, 8, 8, 16, 8),
+    ("mixed", True): KeptBytes(18, 6, 4, 8, 4),
+    ("bfloat16", True): KeptBytes(18, 6, 4, 8, 4),
+    ("float32", True): KeptBytes(16, 8, 8, 16, 4),
+}
+HEAD_TOKENS = 2048  # whose logits are there at a time
+HEAD_BYTES = 4 + 2  # of a logit, and of its gradient
+LAYER_GRADIENTS = 1.0  # gradients of one layer on their way back, over what it keeps
+STATES = {"adamw": 8.0, "adam8bit": 2 + 8 / 256}  # bytes of the optimizer for a trained weight
+CUDA = int(1.2 * GIB)  # context and libraries
+VLLM = 0.3  # the share of a GPU that vLLM takes inside TRL
+RESERVE = 0.08  # the share of the memory that no plan touches: pieces too small to be used
+MOST_TOKENS, MOST_TOKENS_CPU = 32768, 16384  # of a pass that is "auto"
+ENOUGH_TOKENS = 8192  # a pass of so many without recomputation is better than a larger one with it
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The sizes of a model."""
+
+    hidden: int
+    inner: int
+    layers: int
+    heads: int
+    kv_heads: int
+    width: int  # of a head
+    vocabulary: int
+    parameters: int
+    qk_norm: bool = False
+    adapted: int = 0  # inputs and outputs of all linear layers that get an adapter: its weights for rank 1
+
+    @property
+    def linear(self) -> int:
+        """Weights of the layers' products, the head not among them."""
+        attention = 2 * self.hidden * (self.heads + self.kv_heads) * self.width
+        return self.layers * (attention + 3 * self.hidden * self.inner)
+
+    @staticmethod
+    def of(model: Any, targets: str | Sequence[str] = "all-linear") -> ModelShape:
+        """The shape of a model of transformers, which may be on the meta device."""
+        text, head = model.config.get_text_config(), model.get_output_embeddings()
+        layers = {
+            name: (part.in_features, part.out_features)
+            for name, part in model.named_modules()
+            if isinstance(part, torch.nn.Linear) and part is not head
+        }
+        everywhere = isinstance(targets, str)
+        adapted = (sum(size) for name, size in layers.items() if everywhere or name.rpartition(".")[2] in targets)
+        return ModelShape(
+            text.hidden_size,
+            getattr(text, "intermediate_size", None) or 4 * text.hidden_size,
+            text.num_hidden_layers,
+            text.num_attention_heads,
+            getattr(text, "num_key_value_heads", None) or text.num_attention_heads,
+            getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads,
+            text.vocab_size,
+            sum(parameter.numel() for parameter in model.parameters()),
+            any(name.endswith(".q_norm") for name, _ in model.named_modules()),
+            sum(adapted),
+        )
+
+    @staticmethod
+    def guess(name: str) -> ModelShape | None:
+        """The shape of a model whose size is known by its name alone: that of the Qwen3 nearest to Qwen3-4B's 4 B."""
+        match = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)B(?![A-Za-z])", name, re.IGNORECASE)
+        if not match:
+            return None
+        count = float(match[1]) * 1e9
+        near = min(QWEN3, key=lambda shape: max(shape.parameters, count) / min(shape.parameters, count))
+        return replace(near, parameters=int(count))
+
+
+QWEN3 = tuple(
+    ModelShape(h, i, n, heads, 8, 128, 151936, int(billions * 1e9), True, n * (7 * h + 256 * (heads + 8) + 3 * i))
+    for billions, h, i, n, heads in (
+        (0.6, 1024, 3072, 28, 16), (1.7, 2048, 6144, 28, 16), (4, 2560, 9728, 36, 32), (8.2, 4096, 12288, 36, 32),
+        (14.8, 5120, 17408, 40, 40), (32.8, 5120, 25600, 64, 64),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU, or main memory and the CPU."""
+
+    memory: int
+    gpu: bool
+    bf16: bool = True  # whether a GPU has it
+
+    @property
+    def usable(self) -> float:
+        return (1 - RESERVE) * self.memory
+
+    def words(self) -> str:
+        kind = "a GPU" if self.gpu else "main memory"
+        return f"{kind} of {self.memory / GIB:.0f} GiB"
+
+
+def here() -> Device:
+    """The GPU of this machine, or its main memory without one."""
+    if torch.cuda.is_available():
+        total = int(torch.cuda.get_device_properties(0).total_memory)
+        return Device(total, True, torch.cuda.is_bf16_supported())
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no limit on this container, or none that can be read
+        pass
+    return Device(found, False)
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a training needs on a device. `prompt`: tokens of the longest one."""
+
+    config: Config
+    counts: Batches
+    shape: ModelShape
+    prompt: int
+    device: Device
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest prompt and the longest response."""
+        train = self.config.train
+        later = (stage.max_response_tokens or 0 for stage in train.stages)
+        return self.prompt + max([train.max_response_tokens, *later])
+
+    def parts(self) -> dict[str, int]:
+        """The bytes of each part on one device."""
+        model, engine, shape = self.config.model, self.config.rollout.engine, self.shape
+        size = 2 if model.dtype == "bfloat16" else 4
+        adapter = shape.adapted * model.lora_rank
+        trained = adapter or shape.parameters
+        gpu = self.device.gpu
+        found = {
+            "weights": size * shape.parameters + 4 * adapter,
+            "gradients": 4 * trained,
+            "optimizer": STATES[self.config.train.optimizer] * trained,
+            "reference": size * shape.parameters * self._reference,
+            "sampling copy": 2 * shape.parameters if gpu and engine in ("auto", "graph") else 0,
+            "vLLM": VLLM * self.device.memory if gpu and engine == "vllm" else 0,
+            "CUDA": CUDA if gpu else 0,
+            "pages": self._pages(),
+            "pass": self.a_pass(self.tokens, model.gradient_checkpointing is True),
+        }
+        return {name: int(value) for name, value in found.items()}
+
+    def standing(self) -> int:
+        """The bytes of all parts that are there all the time."""
+        return sum(value for name, value in self.parts().items() if name not in ("pages", "pass"))
+
+    def least(self) -> dict[str, int]:
+        """The parts, where a single response reaches the limit."""
+        parts = self.parts()
+        one = self.a_pass(min(self.tokens, self.longest), self.config.model.gradient_checkpointing is True)
+        padded = self.config.train.update == "padded"
+        return parts | {"pages": min(self.response, parts["pages"]), "pass": one if padded else parts["pass"]}
+
+    # --- a pass
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the largest pass."""
+        train, counts = self.config.train, self.counts
+        if train.update == "padded":
+            return counts.micro * self.longest
+        budget = MOST_TOKENS_CPU if train.pass_tokens == "auto" else train.pass_tokens
+        group = self.prompt + counts.samples * (self.longest - self.prompt)
+        return min(-(-counts.mini // counts.devices) * group, max(self.longest, budget))
+
+    def a_pass(self, tokens: int, recompute: bool) -> int:
+        """The bytes of one pass of the update, forward and backward."""
+        model, shape = self.config.model, self.shape
+        kind = "bfloat16" if model.dtype == "bfloat16" else "mixed" if self._mixed else "float32"
+        kept = KEPT[kind, model.lora_rank > 0]
+        queries, keys = shape.heads * shape.width, shape.kv_heads * shape.width
+        layer = kept.hidden * shape.hidden + kept.queries * queries + kept.keys * keys + kept.inner * shape.inner
+        layer += kept.qk_norm * (queries + keys) * shape.qk_norm + 4 * shape.heads  # the last: log-sum-exps
+        stream = (2 if kind == "bfloat16" else 4) * shape.hidden * tokens
+        layer, back = layer * tokens, int(LAYER_GRADIENTS * layer * tokens)
+        casts = 2 * shape.linear if kind == "mixed" else 0
+        head = min(tokens, HEAD_TOKENS) * shape.vocabulary * HEAD_BYTES
+        head += 0 if model.lora_rank else 4 * shape.vocabulary * shape.hidden  # the gradient of its weights
+        if recompute:
+            whole = (shape.layers + 1) * stream + max(casts + head, casts // shape.layers + layer + back)
+        else:
+            whole = shape.layers * layer + stream + casts + max(head, back)
+        return whole + casts * self._reference
+
+    @property
+    def _mixed(self) -> bool:
+        bf16 = self.config.train.bf16
+        return self.device.gpu and self.device.bf16 if bf16 == "auto" else bf16
+
+    @property
+    def _reference(self) -> bool:
+        return self.config.grpo.kl > 0 and not self.config.model.lora_rank
+
+    # --- pages
+
+    def _pages(self) -> int:
+        """Keys and values while sampling: of as many responses at once as there are, and as rollout.memory lets."""
+        rollout, counts = self.config.rollout, self.counts
+        rows = min(rollout.batch, counts.responses // counts.devices)
+        if rollout.engine == "vllm":
+            return 0
+        if not self.device.gpu or rollout.engine == "transformers":
+            return rows * self._cached(self.longest, 2 if self.config.model.dtype == "bfloat16" else 4)
+        prompts = min(counts.problems // counts.devices, rows)
+        wanted = rows * self._cached(self.longest - self.prompt) + prompts * self._cached(self.prompt)
+        return max(self.response, min(wanted, int(rollout.memory * self.device.memory)))
+
+    @property
+    def response(self) -> int:
+        """Keys and values of the longest response and its prompt."""
+        return self._cached(max(self.longest, self.prompt + self.config.train.eval_max_response_tokens))
+
+    def _cached(self, tokens: int, size: int = 2) -> int:
+        return 2 * size * self.shape.layers * self.shape.kv_heads * self.shape.width * tokens
+
+    # --- what fits
+
+    def having(self, **settings: Any) -> MemoryPlan:
+        """The same training with other settings: section__key=value."""
+        config = self.config
+        for name, value in settings.items():
+            section, _, key = name.partition("__")
+            part = getattr(config, section).model_copy(update={key: value})
+            config = config.model_copy(update={section: part})
+        return replace(self, config=config)
+
+    def fitted(self) -> MemoryPlan:
+        """The same training with a value for each "auto", and no larger rollout.memory than there is room for."""
+        device, room = self.device, self.device.usable - self.standing()
+        auto = self.config.train.update == "packed" and self.config.train.pass_tokens == "auto"
+        recompute = self.config.model.gradient_checkpointing
+        if recompute == "auto":
+            tokens = min(self.tokens, max(ENOUGH_TOKENS, self.longest)) if auto else self.tokens
+            recompute = device.gpu and self.a_pass(tokens, False) > room
+        found = self.having(model__gradient_checkpointing=recompute)
+        if auto:
+            most = MOST_TOKENS if device.gpu else MOST_TOKENS_CPU
+            fitting = (tokens for tokens in range(most, self.longest, -256) if self.a_pass(tokens, recompute) <= room)
+            found = found.having(train__pass_tokens=next(fitting, self.longest))
+        if device.gpu and self.parts()["pages"] > room:
+            share = max(self.response, room) / device.memory
+            found = found.having(rollout__memory=min(self.config.rollout.memory, share))
+        return found
+
+    def lack(self) -> str:
+        """What stands in the way, and settings that would fit; empty if this fits."""
+        fitted, device = self.fitted(), self.device
+        share = self.config.rollout.memory
+        if device.gpu and self.config.rollout.engine in ("auto", "graph") and self.response > share * device.memory:
+            return (
+                f"memory: keys and values of one response of {self.longest:,} tokens, its prompt included, take "
+                f"{self.response / GIB:.1f} GiB, and rollout.memory={share:g} of {device.words()} is less; set "
+                f"rollout.memory={math.ceil(100 * self.response / device.memory) / 100:g} or a smaller limit"
+            )
+        least = fitted.least()
+        if peak(least) <= device.usable:
+            return ""
+        where = device.words() if device.gpu else f"{device.words()}, for there is no GPU,"
+        found = (
+            f"memory: {self.config.model.name} needs {peak(least) / GIB:.1f} GiB at the least ({_listed(least)}), "
+            f"and {where} leaves {device.usable / GIB:.1f}"
+        )
+        ways = {words: peak(other.fitted().least()) for words, other in self._ways().items()}
+        fitting = {words: most for words, most in ways.items() if most <= device.usable}
+        said = [f"{words} ({most / GIB:.1f} GiB)" for words, most in (fitting or ways).items()]
+        if not fitting:
+            return f"{found}; none of these alone is enough: {', '.join(said)}; name a smaller model or a larger GPU"
+        return f"{found}; what fits: {', or '.join(said)}"
+
+    def _ways(self) -> dict[str, MemoryPlan]:
+        """Settings that need less, and the training with them."""
+        train, model = self.config.train, self.config.model
+        small, half = {"train__optimizer": "adam8bit"}, {"model__dtype": "bfloat16"}
+        ways: dict[str, dict[str, Any]] = {}
+        if not model.lora_rank:
+            ways["model.lora_rank=32"] = {"model__lora_rank": 32}
+            if train.optimizer != "adam8bit":
+                ways["train.optimizer=adam8bit"] = small
+        if model.dtype != "bfloat16":
+            ways |= {f"{words} model.dtype=bfloat16": {**more, **half} for words, more in ways.items()}
+            ways = ways or {"model.dtype=bfloat16": half}
+        if model.gradient_checkpointing is False:
+            ways["model.gradient_checkpointing=auto"] = {"model__gradient_checkpointing": "auto"}
+        if self.config.rollout.engine == "vllm" and self.device.gpu:
+            ways["rollout.engine=auto"] = {"rollout__engine": "auto"}
+        if train.update == "padded":
+            ways["train.update=packed"] = {"train__update": "packed"}
+        elif train.pass_tokens != "auto":
+            ways["train.pass_tokens=auto"] = {"train__pass_tokens": "auto"}
+        limits = [1 << n for n in range(8, 17) if 1 << n < self.longest - self.prompt]
+        shorter = [n for n in limits if peak(self._shorter(n).fitted().least()) <= self.device.usable]
+        found = {words: self.having(**settings) for words, settings in ways.items()}
+        return found | {f"train.max_response_tokens={n}": self._shorter(n) for n in shorter[-1:]}
+
+    def _shorter(self, limit: int) -> MemoryPlan:
+        return self.having(train__max_response_tokens=limit, train__stages=[], train__eval_max_response_tokens=0)
+
+    def words(self) -> str:
+        """The plan in one line, for a training that is fitted."""
+        parts, device = self.parts(), self.device
+        pages, one = parts.pop("pages") / GIB, parts.pop("pass") / GIB
+        sampling = f"pages {pages:.2f} while sampling, then " if pages else ""
+        most = peak(self.parts())
+        more = ", should all responses reach the limit" if peak(self.least()) <= device.usable < most else ""
+        return (
+            f"about {most / GIB:.2f} GiB, and {device.words()} leaves {device.usable / GIB:.2f}{more}: "
+            f"{_listed(parts)}; {sampling}a pass of {self.tokens:,} tokens {one:.2f}; "
+            f"recompute: {'yes' if self.config.model.gradient_checkpointing else 'no'}"
+        )
+
+
+def peak(parts: dict[str, int]) -> int:
+    """The most bytes at a time: pages and a pass do not meet."""
+    return sum(parts.values()) - min(parts["pages"], parts["pass"])
+
+
+def _listed(parts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {value / GIB:.2f}" for name, value in parts.items() if value)
