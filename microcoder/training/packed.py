@@ -40,6 +40,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from ..grpo import token_logprobs
 
 SHARED = "shared_prompts"
+FAMILIES = ("llama", "qwen2", "qwen3")
 PIECE = 2048  # tokens whose logits are there at once
 Row = tuple[Sequence[int], Sequence[int]]  # prompt, response
 
@@ -221,6 +222,14 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 
 # --- attention
+
+
+def unpackable(config: Any) -> str:
+    """Why the update of a model cannot be packed; empty if it can."""
+    if config.model_type not in FAMILIES:
+        return f"packed passes know models of the kinds {', '.join(FAMILIES)}, not {config.model_type}"
+    kinds = set(getattr(config, "layer_types", None) or []) - {"full_attention"}
+    return f"packed passes know no layers of the kind {', '.join(sorted(kinds))}" if kinds else ""
 
 
 def share_prompts(model: Any, temperature: float = 1.0) -> None:

@@ -62,9 +62,10 @@ class TrlStageTrainer(GRPOTrainer):
         folder: str,
         callbacks: Sequence[TrainerCallback] = (),
         note: Callable[[str], None] | None = None,
+        crowded: bool = False,
     ) -> None:
         self.sampler: Any = None
-        self.note = note
+        self.note, self.crowded = note, crowded
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
         self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
         self.objective: Objective = objective_of(config)
@@ -122,6 +123,8 @@ class TrlStageTrainer(GRPOTrainer):
             first_row=rank * len(numbers),
             flows=self.flows,
         )
+        if self.crowded and hasattr(self.sampler, "release"):
+            self.sampler.release()
         self.seconds["rollout"] += time.perf_counter() - started
         rows = self.batch.responses
         return {
