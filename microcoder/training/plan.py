@@ -311,9 +311,11 @@ def memory(config: Config, counts: Batches, model: Any, prompt: int, gpu: int) -
     parts = {"weights": weights * size + reference, "gradients and Adam": trained * (size + 8)}
     if gpu and config.rollout.engine != "transformers":  # in bfloat16, from a copy of the weights
         parts["weights for sampling"] = 2 * weights
-        cache = min(rows * cached * 2, config.rollout.memory * gpu)
+        cache = rows * cached * 2
     else:
         cache = rows * cached * size
+    if gpu:
+        cache = min(cache, config.rollout.memory * gpu)
     return {**parts, "a pass": activations + logits, "key-value cache": cache}
 
 
