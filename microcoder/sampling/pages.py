@@ -125,7 +125,7 @@ class Pages:
         first = self.lengths[prompt]
         at = torch.arange(begin, end)
         at = torch.where(at < first, at, at - first + pages_of(first) * PAGE)
-        return torch.tensor([*self.stored[prompt], *own])[at // PAGE] * PAGE + at % PAGE
+        return torch.tensor([*self.stored[prompt], *own], dtype=torch.long)[at // PAGE] * PAGE + at % PAGE
 
     def _growth(self, each: int, live: int, owned: int) -> int:
         """Pages that so many responses, which own so many, may still take: `each` at most, on average."""
