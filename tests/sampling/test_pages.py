@@ -143,6 +143,15 @@ def test_more_short_responses_are_written_at_once_than_long_ones_would_fit(llama
     assert sampler.usage.preemptions == 0
 
 
+def test_a_smaller_graph_goes_on_while_there_are_no_pages_for_those_that_wait(llama, monkeypatch):
+    monkeypatch.setattr(call, "SMALLEST", 2)
+    sampler = Scripted(llama, [END])
+    found = list(sampler.start([[-1 - n] for n in range(32)], [[130]] * 32, pages=12))  # three pages each
+    assert len(found) == 32
+    assert sampler.usage.slot_steps <= 8 * sampler.usage.steps  # not 32
+    assert sampler.usage.most_responses <= 6  # one page each, and one to grow
+
+
 def test_a_pool_is_no_larger_than_what_all_responses_could_need(llama):
     sampler = GraphSampler(llama, [7], batch=4)
     list(sampler(PROMPTS, Sampling(1.0, PAGE + 1, samples=2)))
