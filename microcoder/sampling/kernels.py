@@ -222,16 +222,20 @@ def _attend(
     own_end = own_page * PAGE + own_count
     of_block = tl.arange(0, BLOCK)
     inner = of_block[:, None] * WIDTH
-    for number in range(turn + (own_count + BLOCK - 1) // BLOCK):
+    count = turn + (own_count + BLOCK - 1) // BLOCK
+    # looked up a block ahead: a look-up and what depends on it in one turn would leave no stage to read ahead in
+    page = tl.load(pages + tl.where(turn > 0, 0, own_page), count > 0, other=0)
+    for number in range(count):
         block = number + tl.where(number < turn, 0, skipped)
         end = tl.where(number < turn, shared_count, own_end)
-        page = tl.load(pages + block // (PAGE // BLOCK)).to(tl.int64)
-        begin = page * page_size + of_head + block % (PAGE // BLOCK) * (BLOCK * WIDTH)
+        begin = page.to(tl.int64) * page_size + of_head + block % (PAGE // BLOCK) * (BLOCK * WIDTH)
         place = block * BLOCK + of_block
         there = place[:, None] < end
         p1 = tl.load(keys + begin + (inner + half[None, :]), there, other=0.0)  # (BLOCK, HALF)
         p2 = tl.load(keys + begin + (inner + HALF + half[None, :]), there, other=0.0)
         past = tl.load(values + begin + (inner + whole[None, :]), there, other=0.0)  # (BLOCK, WIDTH)
+        after = number + 1 + tl.where(number + 1 < turn, 0, skipped)
+        page = tl.load(pages + after // (PAGE // BLOCK), number + 1 < count, other=0)
         score = tl.dot(q1, tl.trans(p1), input_precision="ieee")  # (PADDED, BLOCK)
         score = tl.dot(q2, tl.trans(p2), score, input_precision="ieee") * scale
         score = tl.where(place[None, :] < end, score, -1.0e30)
