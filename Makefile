@@ -43,7 +43,7 @@ test-docs: $(STAMP)  ## every Python and console block of the README and the tut
 
 test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
-	$(BIN)/python -m pytest tests/sampling/test_kernels.py
+	$(BIN)/python -m pytest tests/sampling/test_kernels.py tests/training/test_fused.py
 
 test-browser: $(STAMP)  ## the pages of `microcoder view` in a real browser: CHROMIUM=... where it is not on the PATH
 	@test -n "$(CHROMIUM)" || { echo 'no chromium was found: apt install chromium, or make test-browser CHROMIUM=/path/to/it' >&2; exit 1; }

@@ -17,7 +17,7 @@ import microcoder
 
 FLOORS = (  # a part may import the parts of the floors before its own
     {"schema"},
-    {"files", "layout", "web", "stats", "prompts"},
+    {"files", "layout", "web", "stats", "prompts", "quoting"},
     {"config", "runs", "advise", "models", "starter"},
     {"judge", "grpo"},
     {"sampling"},

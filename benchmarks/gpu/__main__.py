@@ -8,5 +8,7 @@ if __name__ == "__main__":
         "arms",
         "sample",
         "packed",
+        "step",
+        "shape",
         stopped="stopped; the same command goes on with what is left",
     )

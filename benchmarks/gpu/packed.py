@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.checkpoint import checkpoint
 
-from microcoder.training.packed import fill, inputs, pack, share_prompts
+from microcoder.training.packed import fill, inputs, logprobs, pack, share_prompts
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -37,7 +36,6 @@ SHAPES: dict[str, dict[str, Any]] = {
     "4b": {"hidden_size": 2560, "intermediate_size": 9728, "num_hidden_layers": 36, "num_attention_heads": 32,
            "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936},
 }  # fmt: skip
-HEAD = 4096  # tokens of the head at a time
 Row = tuple[list[int], list[int], float]  # prompt, response, advantage
 
 
@@ -55,6 +53,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--ways", default="padded,padded/2,padded+,packed,packed/2,packed+")
     parser.add_argument("--inexact", action="store_true", help="no gradient in float32, only times and memory")
+    parser.add_argument("--profile", action="store_true", help="of each way also the kernels that take the most time")
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -74,6 +73,8 @@ def main() -> None:
             if "cosine" in row:
                 cells += f" {row['distance']:9.6f} {row['cosine']:10.7f}"
             print(f"{name:14} {way:10} {cells}", flush=True)
+            if args.profile and "seconds" in row:
+                profile(ways(args, model, rows, way, device))
             if args.json:
                 Path(args.json).write_text(json.dumps(results, indent=1))
 
@@ -98,28 +99,20 @@ def padded(model: Any, rows: list[Row], size: int, device: Any) -> None:
         ).last_hidden_state
         keep = mask[:, left:].bool().to(device)
         gains = torch.tensor([row[2] for row in part], device=device)[:, None].expand(keep.shape)[keep]
-        backward(model, hidden[:, left - 1 : -1][keep], ids[:, left:].to(device)[keep], gains)
+        found = logprobs(hidden[:, left - 1 : -1][keep], model.lm_head, ids[:, left:].to(device)[keep], 1.0)
+        backward(found, gains)
 
 
 def packed(model: Any, rows: list[Row], budget: int, device: Any) -> None:
     for numbers in fill([row[:2] for row in rows], budget):
         row = pack([rows[n][:2] for n in numbers], device)
-        hidden = model.model(**inputs(row)).last_hidden_state[0, row.prompts :]
         lengths = torch.tensor(row.lengths, device=device)
         gains = torch.tensor([rows[n][2] for n in numbers], device=device).repeat_interleave(lengths)
-        backward(model, hidden, row.labels[0, row.prompts :], gains)
+        backward(model(**inputs(row)), gains)
 
 
-def backward(model: Any, hidden: torch.Tensor, targets: torch.Tensor, gains: torch.Tensor) -> None:
-    """Of the policy loss at a ratio of 1; the logits are computed again, in pieces."""
-    head = model.lm_head.weight
-
-    def piece(hidden: Any, targets: Any) -> Any:
-        logits = torch.nn.functional.linear(hidden, head).float()
-        return logits.gather(1, targets[:, None])[:, 0] - logits.logsumexp(1)
-
-    parts = zip(hidden.split(HEAD), targets.split(HEAD), strict=True)
-    found = torch.cat([checkpoint(piece, *part, use_reentrant=False) for part in parts])
+def backward(found: torch.Tensor, gains: torch.Tensor) -> None:
+    """Of the policy loss at a ratio of 1."""
     (-(found * gains).sum()).backward()
 
 
@@ -127,14 +120,28 @@ def gradient(model: Any) -> list[torch.Tensor]:
     return [weight.grad.detach().clone() for weight in model.parameters()]
 
 
+def ways(args: Any, model: Any, rows: list[Row], way: str, device: Any) -> Callable[[], None]:
+    half = 2 if "/2" in way else 1
+    if way.startswith("padded"):
+        return lambda: padded(model, rows, args.rows // half, device)
+    return lambda: packed(model, rows, args.budget // half, device)
+
+
+def profile(run: Callable[[], None]) -> None:
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as watch
+
+    cuda = torch.cuda.is_available()
+    with watch(activities=[ProfilerActivity.CUDA if cuda else ProfilerActivity.CPU]) as seen:
+        with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
+            run()
+    by = "self_cuda_time_total" if cuda else "self_cpu_time_total"
+    print(seen.key_averages().table(sort_by=by, row_limit=30, max_name_column_width=70), flush=True)
+
+
 def measured(args: Any, model: Any, rows: list[Row], way: str, device: Any, truth: Any) -> dict[str, Any]:
     cuda = device.type == "cuda"
-    half = 2 if "/2" in way else 1
-    run: Callable[[], None] = (
-        (lambda: padded(model, rows, args.rows // half, device))
-        if way.startswith("padded")
-        else (lambda: packed(model, rows, args.budget // half, device))
-    )
+    run = ways(args, model, rows, way, device)
     (model.gradient_checkpointing_enable if way.endswith("+") else model.gradient_checkpointing_disable)()
     seconds = []
     try:

@@ -6,10 +6,11 @@ Causes are settings and data; each has signs of its own:
     too_hot          from the first step on many answers are no programs; cooler evaluations do twice as well
     limit_too_short  much is cut off from the first step on, in evaluations under the same limit too
     weak_judge       much more is accepted than of held-out problems, by few tests; or than by a second policy
+    quoted_tests     accepted programs name the inputs of their tests
     all_easy         nearly everything is accepted from the first steps on, and held-out accuracy stands still
     rate_too_high    it went well; then accuracy fell within a few steps, and held-out accuracy with it
 
-Signs at the first step cannot come from an update: they separate the first five causes from the last. Thresholds lie
+Signs at the first step cannot come from an update: they separate the first causes from the last. Thresholds lie
 between runs that were made to fail and healthy ones; docs/howto/advise.md has the values of both. D falls and responses
 grow in healthy runs too: neither alone is a fault.
 """
@@ -117,6 +118,23 @@ def weak_judge(history: History) -> str | None:
 
 
 @rule(
+    "error",
+    reason="the model answers the examples that it sees, not the problem: such programs are accepted and solve "
+    "nothing, and held-out problems with tests of the same kind do not show it",
+    remedy="tests that no statement shows: microcoder forge PROBLEMS -o STRONGER; read what passes: microcoder "
+    "rollouts RUN --best 5",
+    claim=3,
+    figure=6,
+    explains="all_easy too_easy one_answer diversity_lost entropy_collapse",
+)
+def quoted_tests(history: History) -> str | None:
+    shares = history.last("quoted_share", STEPS)
+    if not shares or mean(shares) < 0.1:
+        return None
+    return f"{mean(shares):.0%} of the accepted programs compare their input with that of a test"
+
+
+@rule(
     "warning",
     reason="the model could solve these problems before, so there is little to learn from them",
     remedy="train on harder problems (for starter: data.difficulty=[4,6]); grpo.dynamic_sampling=3 replaces "
@@ -167,7 +185,7 @@ def _at(temperature: float | None) -> str:
     return f" at temperature {temperature:g}" if temperature else ""
 
 
-CAUSES = (too_cold, too_hot, limit_too_short, weak_judge, all_easy, rate_too_high)
+CAUSES = (too_cold, too_hot, limit_too_short, weak_judge, quoted_tests, all_easy, rate_too_high)
 
 
 @rule(
@@ -375,6 +393,22 @@ def kl_explosion(history: History) -> str | None:
     return f"the KL divergence is {mean(values):.2f} nats a token" if values and mean(values) > 0.5 else None
 
 
+@rule(
+    "warning",
+    reason="what samples and what is trained disagree about the same tokens, so updates are made for another policy "
+    "than the one that answered",
+    remedy="grpo.importance=token weighs tokens by the difference; another rollout.engine may agree better",
+)
+def samplers_apart(history: History) -> str | None:
+    begun, now = history.first("mismatch_mean", STEPS), history.last("mismatch_mean", STEPS)
+    if not now or not (mean(now) > 0.05 or mean(now) > max(0.02, 3 * mean(begun))):
+        return None
+    share = history.now("mismatch_ess")
+    worth = "" if share is None else f"; weighed by it, {share:.0%} of the tokens would count"
+    apart = f"{mean(now):.3f} a token, {mean(begun):.3f} at first"
+    return f"the log-probabilities of sampler and trainer differ by {apart}{worth}"
+
+
 RULES = (
     *CAUSES,
     no_reward,
@@ -394,4 +428,5 @@ RULES = (
     gradient_spike,
     no_learning_rate,
     kl_explosion,
+    samplers_apart,
 )

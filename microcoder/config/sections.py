@@ -249,10 +249,11 @@ class TrainConfig(Section):
     ppo_mini_batch_size: int = Field(
         default=0, ge=0, description="Problems in an update; train_batch_size / this = updates per step; 0: one update."
     )
-    update: Literal["packed", "padded"] = Field(
-        default="padded",
-        description="How the update computes. packed: each prompt once for all its responses, no padding; padded: rows "
-        "of prompt and response, as TRL has them.",
+    update: Literal["auto", "packed", "padded"] = Field(
+        default="auto",
+        description="How the update computes. packed: each prompt once for all its responses, no padding, whole "
+        "problems in an update; padded: rows of prompt and response as TRL has them, single responses in an update; "
+        "auto: packed on a GPU for models of the kinds of Llama, Qwen2 and Qwen3, else padded.",
     )
     pass_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         default="auto",

@@ -3,10 +3,12 @@
 1. A slot holds one response. When one is finished a waiting one takes its slot, so short responses do not wait for long
    ones; when none waits any more, the rows that are left move together and a smaller graph goes on.
 2. A prompt is read once. Its keys and values are stored once, for all of its samples.
-3. The first step of every response reads the prompt's last token, so the first token is drawn like any other.
-4. Steps are launched in chunks; while one runs, what the chunk before finished is handed out. The host never waits for
+3. Keys and values lie in pages, which are taken as responses grow; when they run out, the response that was admitted
+   last goes back into the queue with the tokens it has (`pages.py`).
+4. The first step of every response reads the prompt's last token, so the first token is drawn like any other.
+5. Steps are launched in chunks; while one runs, what the chunk before finished is handed out. The host never waits for
    the newest step.
-5. Weights: a bfloat16 shadow of the model, refreshed at the beginning of every call (`shadow.py`).
+6. Weights: a bfloat16 shadow of the model, refreshed at the beginning of every call (`shadow.py`).
 
 `sampler_for` chooses: CUDA graphs where the model allows it, else transformers, with a word on why.
 """
@@ -14,8 +16,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -24,187 +26,14 @@ from typing import Any
 import torch
 
 from . import plain
-from .plain import Pools, PromptCache, Rows, StepCache
+from .call import AHEAD, Call, Reading, Usage
+from .mapped import MappedMemory, reserve
+from .pages import pages_of
+from .plain import PAGE, Pools, PromptCache, Rows, StepCache
 from .sampler import Completion, Sampler, Sampling, cut
 from .shadow import NotCapturable, Shadow, head_width, refuse
 
-CHUNK = 4  # steps between two looks at what has finished
-AHEAD = 64  # prompts that may be read before they have a slot
-PROMPT_TOKENS = 32768  # that are read at once
-SMALLEST = 8  # rows of the smallest graph
-
-
-@dataclass(slots=True)
-class Usage:
-    """How well the slots of the last call were used."""
-
-    steps: int = 0
-    slot_steps: int = 0  # slots of each step, summed over the steps
-    waiting_slot_steps: int = 0  # of these, while some response still waited for a slot
-    idle_slot_steps: int = 0  # of those, without a response
-    prompts_read: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class _Sequence:
-    prompt: int
-    sample: int
-    row: int = -1
-    slot: int = -1  # the row that it began in, which may move
-    finished: bool = False
-
-
-@dataclass(slots=True)
-class _Look:
-    """The state after a chunk of decode steps, copied to the host."""
-
-    owners: list[_Sequence | None]
-    state: torch.Tensor  # (2, n): lengths and done
-    event: Any
-    waiting: bool
-    slot_steps: int
-
-
-class _Call:
-    """The state of one call: which completion is in which slot."""
-
-    def __init__(self, sampler: GraphSampler, prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
-        self.sampler, self.prompts, self.sampling = sampler, prompts, sampling
-        order = sorted(range(len(prompts)), key=lambda n: len(prompts[n]))  # alike lengths together: less padding
-        self.waiting = deque(_Sequence(n, k) for n in order for k in range(sampling.samples))
-        self.unread = deque(order)
-        self.place: dict[int, int] = {}  # of each prompt that has been read, in the shared pool
-        self.free = list(range(sampler.room.prompts))[::-1]
-        self.left = [sampling.samples] * len(prompts)  # responses of each prompt that are not finished
-        self.size = max(1, min(sampler.room.slots, len(self.waiting)))
-        self.owners: list[_Sequence | None] = [None] * self.size
-        self.usage = Usage()
-        self.produced = self.handed = 0
-        draw = random.Random(sampling.seed)
-        self.seeds = [[draw.getrandbits(62) for _ in range(sampling.samples)] for _ in prompts]
-        rows = Rows(sampler.state)
-        rows.slot.copy_(torch.arange(len(rows.slot), device=sampler.device))
-        rows.done.fill_(1)
-        self.ends = set(sampler.ends.tolist())
-
-    def completions(self) -> Iterator[Completion]:
-        before: _Look | None = None
-        while any(owner is not None for owner in self.owners) or self.waiting or before is not None:
-            self._admit()
-            self._shrink()
-            look = self._launch() if any(owner is not None for owner in self.owners) else None
-            if before is not None:
-                yield from self._finished(before)
-            before = look
-
-    def _admit(self) -> None:
-        """Move waiting completions into free rows, after reading their prompts, several at once."""
-        rows = [row for row, owner in enumerate(self.owners) if owner is None] if self.waiting else []
-        columns = []
-        for row in rows[: len(self.waiting)]:
-            if self.waiting[0].prompt not in self.place:
-                self._read()
-            one = self.waiting.popleft()
-            one.row, one.slot, self.owners[row] = row, row, one  # rows move only when nothing waits any more
-            prompt = self.prompts[one.prompt]
-            columns.append(
-                (prompt[-1], len(prompt) - 1, self.place[one.prompt], len(prompt) - 1, one.slot, 0, 0,
-                 self.seeds[one.prompt][one.sample])
-            )  # fmt: skip
-        if columns:
-            new = torch.tensor([*zip(*columns, strict=True), tuple(rows[: len(columns)])])
-            if self.sampler.cuda:
-                new = new.pin_memory().to(self.sampler.device, non_blocking=True)
-            self.sampler.state.index_copy_(1, new[8], new[:8])
-
-    def _read(self) -> None:
-        chosen: list[int] = []
-        longest = 0
-        while self.unread and len(chosen) < min(len(self.free), AHEAD):
-            longest = max(longest, len(self.prompts[self.unread[0]]))
-            if chosen and longest * (len(chosen) + 1) > PROMPT_TOKENS:
-                break
-            chosen.append(self.unread.popleft())
-        for n in chosen:
-            self.place[n] = self.free.pop()
-        self.sampler.read([self.prompts[n] for n in chosen], [self.place[n] for n in chosen])
-        self.usage.prompts_read += len(chosen)
-
-    def _shrink(self) -> None:
-        """Compact the rows when nothing waits and half of them are free."""
-        live = [owner for owner in self.owners if owner is not None]
-        size = self.size
-        while size > SMALLEST and len(live) <= -(-size // 2):
-            size = -(-size // 2)
-        if self.waiting or not live or size == self.size:
-            return
-        empty = [row for row, owner in enumerate(self.owners) if owner is None]
-        order = [owner.row for owner in live] + empty[: size - len(live)]
-        self.sampler.state[:, :size] = self.sampler.state[:, torch.tensor(order, device=self.sampler.device)]
-        self.owners = [*live, *[None] * (size - len(live))]
-        for row, owner in enumerate(live):
-            owner.row = row
-        self.size = size
-
-    def _launch(self) -> _Look:
-        sampler = self.sampler
-        for _ in range(CHUNK):
-            sampler.step(self.size, self.sampling)
-        self.usage.steps += CHUNK
-        self.usage.slot_steps += CHUNK * self.size
-        state = sampler.state[5:7, : self.size]  # lengths and done
-        if not sampler.cuda:
-            return _Look(list(self.owners), state.clone(), None, bool(self.waiting), CHUNK * self.size)
-        host = torch.empty(state.shape, dtype=state.dtype, pin_memory=True)
-        host.copy_(state, non_blocking=True)
-        event = torch.cuda.Event(blocking=True)  # waiting for it leaves the core to the judge
-        event.record()
-        return _Look(list(self.owners), host, event, bool(self.waiting), CHUNK * self.size)
-
-    def _finished(self, look: _Look) -> list[Completion]:
-        if look.event is not None:
-            look.event.synchronize()
-        lengths, done = look.state.tolist()
-        rows = [
-            (n, owner) for n, owner in enumerate(look.owners) if owner is not None and not owner.finished and done[n]
-        ]
-        running = sum(lengths[n] for n, owner in enumerate(look.owners) if owner is not None and not owner.finished)
-        if look.waiting:
-            self.usage.waiting_slot_steps += look.slot_steps
-            self.usage.idle_slot_steps += look.slot_steps - (self.handed + running - self.produced)
-        self.produced = self.handed + running
-        if not rows:
-            return []
-        ids, logprobs = self._fetch([owner.slot for _, owner in rows], max(lengths[n] for n, _ in rows), look.event)
-        found = []
-        for at, (n, owner) in enumerate(rows):
-            count = lengths[n]
-            owner.finished = True
-            self.owners[owner.row] = None
-            self.handed += count
-            self.left[owner.prompt] -= 1
-            if not self.left[owner.prompt]:
-                self.free.append(self.place[owner.prompt])
-            text = ids[at][:count]
-            found.append(
-                Completion(owner.prompt, owner.sample, text, logprobs[at][:count], truncated=text[-1] not in self.ends)
-            )
-        return found
-
-    def _fetch(self, slots: list[int], count: int, event: Any) -> tuple[list[list[int]], list[list[float]]]:
-        """Copy finished tokens from the slots, while further steps run."""
-        sampler = self.sampler
-        if not sampler.cuda:
-            return sampler.written[slots, :count].tolist(), sampler.logprobs[slots, :count].tolist()
-        with torch.cuda.stream(sampler.side):
-            sampler.side.wait_event(event)
-            index = torch.tensor(slots).pin_memory().to(sampler.device, non_blocking=True)
-            ids = sampler.written[:, :count].index_select(0, index).to("cpu", non_blocking=True)
-            values = sampler.logprobs[:, :count].index_select(0, index).to("cpu", non_blocking=True)
-            sampler.side.synchronize()
-        return ids.tolist(), values.tolist()
-
-
+LEFT_FREE = 2**31  # bytes of the GPU that pages never take
 TOLERANCE = 0.25  # mean difference of log-probabilities above which the copy is taken to be wrong
 
 
@@ -212,10 +41,7 @@ TOLERANCE = 0.25  # mean difference of log-probabilities above which the copy is
 class _Room:
     """The tensors whose addresses a captured graph contains."""
 
-    slots: int = 0
-    limit: int = 0
-    prompts: int = 0
-    longest: int = 0
+    sizes: tuple[int, ...] = (0, 0, 0, 0)  # slots, limit of a response, most pages of a text, pages
     pools: Any = None
     graphs: dict[Any, Any] = field(default_factory=dict)
     memory: Any = None
@@ -248,59 +74,107 @@ class GraphSampler:
         config = model.config
         self.width = head_width(config)
         self.heads, self.layers, self.dtype = config.num_key_value_heads, config.num_hidden_layers, dtype
+        self.page_shape = self.layers, 2, self.heads, PAGE, self.width
+        self.page_bytes = math.prod(self.page_shape) * torch.finfo(dtype).bits // 8
+        self.mapped: MappedMemory | None = None
         self.ends = torch.tensor(sorted(end_tokens), device=self.device, dtype=torch.int32)
         self.temperature = torch.ones((), device=self.device)
         self.limit = torch.zeros((), device=self.device, dtype=torch.int64)
         self.room, self.usage = _Room(), Usage()
         self.generator = torch.Generator(self.device)
         if self.cuda:
+            self.mapped = reserve(self.device, self._share() // self.page_bytes * self.page_bytes)
             self._check()
+            self.release()
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> Iterator[Completion]:
         """`sampling.samples` completions of each prompt, in the order in which they finish."""
         self.shadow.refresh(self.model)
-        self._make_room(prompts, sampling)
+        pages = self._make_room(prompts, sampling)
         self.temperature.fill_(sampling.temperature)
         self.limit.fill_(sampling.limit)
-        self.generator.manual_seed(sampling.seed)
-        run = _Call(self, prompts, sampling)
-        self.usage = run.usage
-        yield from run.completions()
+        run = Call(self, prompts, sampling, pages)
+        self.usage, self.pages = run.usage, run.pages
+        try:
+            yield from run.completions()
+        finally:
+            run.pages.close()
+
+    @property
+    def releasable(self) -> bool:
+        """Whether `release` does anything: it needs the virtual memory of the CUDA driver."""
+        return self.mapped is not None
+
+    def release(self) -> None:
+        """Give the memory of keys and values to others until the next call. Captured graphs stay valid."""
+        if self.mapped is not None:
+            self.mapped.unmap()
 
     # --- room
 
-    def _make_room(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
-        """Make the key-value pools large enough; growing them captures the graphs again."""
-        room, count = self.room, len(prompts)
-        longest = -(-max(max(map(len, prompts), default=1), 2) // 64) * 64
-        limit = max(room.limit, sampling.limit)
-        longest = max(room.longest, longest)
-        rows = self._slots(max(room.slots, count * sampling.samples), limit + longest)
-        shared = min(max(room.prompts, count), rows + AHEAD)
-        if (rows, limit, shared, longest) == (room.slots, room.limit, room.prompts, room.longest):
-            return
-        self.room = room = _Room(rows, limit, shared, longest)
-        self.state = torch.zeros(8, -(-rows // 16) * 16, device=self.device, dtype=torch.int64)
-        self.written = torch.zeros(rows, limit, device=self.device, dtype=torch.int32)
-        self.logprobs = torch.zeros(rows, limit, device=self.device)
-        options = {"device": self.device, "dtype": self.dtype}
-        room.pools = Pools.make(self.layers, self.heads, self.width, (shared, longest), (rows, limit), **options)
+    def _make_room(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> int:
+        """Make rows and pages for a call, and return how many pages it has; growing them captures the graphs again."""
+        room, own = self.room, pages_of(sampling.limit)
+        prompt_pages = sorted((pages_of(len(prompt) - 1) for prompt in prompts), reverse=True)
+        rows = max(1, min(self.batch, len(prompts) * sampling.samples))
+        whole = own + max(prompt_pages, default=0)  # pages of the longest text
+        pages = self._take_pages(rows * own + sum(prompt_pages[: rows + AHEAD]), whole)
+        sizes = rows, sampling.limit, whole, 0 if self.mapped else pages
+        if all(size <= there for size, there in zip(sizes, room.sizes, strict=True)):
+            return pages
+        self.room = room = _Room(tuple(map(max, sizes, room.sizes)))
+        slots, limit, columns, count = room.sizes
+        self.state = torch.zeros(7, -(-slots // 16) * 16, device=self.device, dtype=torch.int64)
+        self.written = torch.zeros(slots, limit, device=self.device, dtype=torch.int32)
+        self.logprobs = torch.zeros(slots, limit, device=self.device)
+        table = torch.zeros(slots, columns, device=self.device, dtype=torch.int32)
+        if self.mapped is None:
+            memory = torch.zeros(count, *self.page_shape, device=self.device, dtype=self.dtype)
+        else:
+            memory = self.mapped.tensor
+            memory = memory[: len(memory) // self.page_bytes * self.page_bytes]
+            memory = memory.view(self.dtype).view(-1, *self.page_shape)
+        room.pools = Pools.of(memory, table)
+        return pages
 
-    def _slots(self, wanted: int, tokens: int) -> int:
-        """Return the number of slots: as many as asked for, as far as memory allows."""
-        wanted = max(1, min(self.batch, wanted))
+    def _share(self) -> int:
+        """Return the bytes that keys and values may take."""
+        return int(self.memory * torch.cuda.get_device_properties(self.device).total_memory)
+
+    def _take_pages(self, wanted: int, needed: int) -> int:
+        """Return the pages that there is memory for: `wanted` at most; the longest text must fit, which needs some."""
         if not self.cuda:
             return wanted
-        size = 2 * self.layers * self.heads * self.width * torch.finfo(self.dtype).bits // 8 * tokens
-        total = torch.cuda.get_device_properties(self.device).total_memory
-        fitting = int(self.memory * total) // size
-        if fitting < 1:
-            raise NotCapturable(
-                f"one response of {tokens} tokens needs {size / 2**30:.1f} GiB of keys and values, and rollout.memory="
-                f"{self.memory:g} of this GPU is {self.memory * total / 2**30:.1f} GiB; raise it, or lower the limit"
+        size, share = self.page_bytes, self._share()
+        most, taken = share, self.mapped.mapped if self.mapped else 0
+        if self.mapped and taken < min(wanted * size, share):
+            torch.cuda.empty_cache()  # what an update has kept for itself
+            most = min(share, max(taken, taken + torch.cuda.mem_get_info(self.device)[0] - LEFT_FREE))
+        pages = min(wanted, most // size)
+        if pages < needed:
+            advice = (
+                f"set it to {needed * size / share * self.memory + 0.005:.2f} or more" if most == share else "free some"
             )
-        return min(wanted, fitting)
+            raise NotCapturable(
+                f"one response of {needed * PAGE} tokens with its prompt needs {needed * size / 2**30:.1f} GiB of keys "
+                f"and values, and there are {most / 2**30:.1f} GiB (rollout.memory={self.memory:g} of this GPU is "
+                f"{share / 2**30:.1f} GiB); {advice}, or lower the limit"
+            )
+        if self.mapped:
+            self.mapped.map(pages * size)
+        return pages
+
+    def copied(self, numbers: Any) -> torch.Tensor:
+        """Numbers as an int64 tensor on the device, without waiting for it."""
+        new = torch.as_tensor(numbers)
+        return new.pin_memory().to(self.device, non_blocking=True) if self.cuda else new
+
+    def write_table(self, changes: dict[tuple[int, int], int]) -> None:
+        """Changes: (slot, column): page."""
+        table = self.room.pools.table
+        new = self.copied([[slot * table.shape[1] + column for slot, column in changes], list(changes.values())])
+        table.view(-1).index_copy_(0, new[0], new[1].int())
 
     # --- a step
 
@@ -337,17 +211,18 @@ class GraphSampler:
         self.state.copy_(kept)
         return graph
 
-    def read(self, prompts: list[Sequence[int]], places: list[int]) -> None:
-        """Compute keys and values of prompts, without the last token of each, into the shared pool."""
-        longest = max(map(len, prompts)) - 1
+    def read(self, readings: list[Reading]) -> None:
+        """Compute keys and values of texts, and keep them where they belong."""
+        longest = max((len(one.ids) for one in readings), default=0)
         if longest < 1:
             return
-        ids = torch.zeros(len(prompts), longest, dtype=torch.long)
-        for n, prompt in enumerate(prompts):
-            ids[n, : len(prompt) - 1] = torch.tensor(prompt[:-1], dtype=torch.long)
-        positions = torch.arange(longest, device=self.device)[None].expand(len(prompts), longest)
-        where = torch.tensor(places).to(self.device, non_blocking=True)
-        self.shadow.hidden(ids.to(self.device, non_blocking=True), positions, PromptCache(self.room.pools, where))
+        ids = torch.zeros(len(readings), longest, dtype=torch.long)
+        for n, one in enumerate(readings):
+            ids[n, : len(one.ids)] = torch.tensor(one.ids, dtype=torch.long)
+        source = torch.cat([torch.arange(one.begin, len(one.ids)) + n * longest for n, one in enumerate(readings)])
+        source, to = self.copied(torch.stack([source, torch.cat([one.to for one in readings])]))
+        positions = torch.arange(longest, device=self.device)[None].expand(ids.shape)
+        self.shadow.hidden(self.copied(ids), positions, PromptCache(self.room.pools, source, to, longest))
 
     # --- is it right?
 
@@ -416,7 +291,7 @@ def sampler_for(
     if engine == "graph" and not on_gpu:
         raise NotCapturable("rollout.engine=graph needs a CUDA GPU; use rollout.engine=auto here")
     if engine == "transformers" or not on_gpu:
-        return Sampler(model, end_tokens, batch)
+        return Sampler(model, end_tokens, batch, memory)
     try:
         return GraphSampler(model, end_tokens, batch, memory)
     except NotCapturable as reason:
@@ -426,4 +301,4 @@ def sampler_for(
             ) from None
         if note is not None:
             note(f"rollouts go through transformers, which is slower: CUDA graphs cannot be used ({reason})")
-        return Sampler(model, end_tokens, batch)
+        return Sampler(model, end_tokens, batch, memory)

@@ -14,7 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .plain import Pools, Rows
+from .plain import PAGE, Pools, Rows
 from .shadow import head_width
 
 
@@ -65,18 +65,17 @@ def attend(
     sines (n, 1, head_dim) that q and k still have to be rotated by.
     """
     n, heads, _, width = q.shape
-    shared, own = pools.shared_keys[layer], pools.own_keys[layer]
-    kv_heads = own.shape[1]
+    keys, kv_heads = pools.keys[layer], k.shape[1]
     group = heads // kv_heads
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
     _attend[(kv_heads, n)](
-        q, k, v, cos, sin, shared, pools.shared_values[layer], out,
-        rows.prefix, rows.prefix_length, rows.slot, rows.length, rows.done,
+        q, k, v, cos, sin, keys, pools.values[layer], out,
+        pools.table, rows.prefix_length, rows.slot, rows.length, rows.done,
         scale, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), cos.stride(0),
-        shared.shape[2], own.shape[2], shared.numel(),
+        pools.table.shape[1], keys.stride(0),
         KV_HEADS=kv_heads, GROUP=group, PADDED=max(16, triton.next_power_of_2(group)), HALF=width // 2,
-        ROTATE=angles is not None, BLOCK=32, num_warps=1 if width <= 64 else 2, num_stages=3,
+        ROTATE=angles is not None, PAGE=PAGE, BLOCK=32, num_warps=1 if width <= 64 else 2, num_stages=3,
     )  # fmt: skip
     return out
 
@@ -104,8 +103,8 @@ def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
     width = head_width(config)
     inner = getattr(config, "intermediate_size", config.hidden_size)
     make = functools.partial(torch.zeros, device=device)
-    pools = Pools.make(1, kv_heads, width, (16, 64), (16, 16), device=device, dtype=dtype)
-    rows = Rows(make(8, 16, dtype=torch.int64))
+    pools = Pools.of(make(1, 1, 2, kv_heads, PAGE, width, dtype=dtype), make(16, 2, dtype=torch.int32))
+    rows = Rows(make(7, 16, dtype=torch.int64))
     hidden, both = make(2, 1, config.hidden_size), make(2, 1, 2 * inner, dtype=dtype)
     states = make(2, 1, heads + 2 * kv_heads, width, dtype=dtype).transpose(1, 2)
     q, k, v = states.split([heads, kv_heads, kv_heads], 1)
@@ -172,14 +171,17 @@ def _silu_times(both, out, width, BLOCK: tl.constexpr):
     tl.store(out + row * width + at, a / (1.0 + tl.exp(-a)) * b, inside)
 
 
-@triton.jit(do_not_specialize=["shared_capacity", "own_capacity"])
+@triton.jit(do_not_specialize=["columns"])
 def _attend(
-    q, k, v, cos, sin, keys, values, out, prefix, prefix_length, slot, length, done, scale,
-    q_n, q_h, k_n, k_h, v_n, v_h, c_n, shared_capacity, own_capacity, own_begin,
+    q, k, v, cos, sin, keys, values, out, table, prefix_length, slot, length, done, scale,
+    q_n, q_h, k_n, k_h, v_n, v_h, c_n, columns, page_size,
     KV_HEADS: tl.constexpr, GROUP: tl.constexpr, PADDED: tl.constexpr, HALF: tl.constexpr, ROTATE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    PAGE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Head by head in two halves, which rotation mixes: q1 and q2, k1 and k2."""
+    """Head by head in two halves, which rotation mixes: q1 and q2, k1 and k2.
+
+    Places count through the pages of a row: the prompt's from 0 on, its own from `own_page * PAGE` on.
+    """
     kv, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     WIDTH: tl.constexpr = 2 * HALF
     half, whole = tl.arange(0, HALF), tl.arange(0, WIDTH)
@@ -199,10 +201,12 @@ def _attend(
         a, b = k1.to(tl.float32), k2.to(tl.float32)
         k1, k2 = (a * c1 - b * s1).to(k1.dtype), (b * c2 + a * s2).to(k2.dtype)
     live = tl.load(done + row) == 0
-    own_count = tl.load(length + row)
-    shared_from = (tl.load(prefix + row) * KV_HEADS + kv) * shared_capacity
-    own_from = own_begin // WIDTH + (tl.load(slot + row) * KV_HEADS + kv) * own_capacity
-    to = (own_from + own_count) * WIDTH
+    shared_count, own_count = tl.load(prefix_length + row).to(tl.int32), tl.load(length + row).to(tl.int32)
+    own_page = (shared_count + PAGE - 1) // PAGE
+    pages = table + tl.load(slot + row) * columns
+    of_head = kv * (PAGE * WIDTH)
+    last_page = tl.load(pages + own_page + own_count // PAGE, live, other=0).to(tl.int64)
+    to = last_page * page_size + of_head + own_count % PAGE * WIDTH
     tl.store(keys + to + half, k1, half < tl.where(live, HALF, 0))
     tl.store(keys + to + HALF + half, k2, half < tl.where(live, HALF, 0))
     tl.store(values + to + whole, newest, whole < tl.where(live, WIDTH, 0))
@@ -211,21 +215,26 @@ def _attend(
     highest = tl.sum(same, 1) * scale  # (PADDED,)
     total = tl.full((PADDED,), 1.0, tl.float32)
     result = tl.zeros((PADDED, WIDTH), tl.float32) + newest.to(tl.float32)[None, :]
-    shared_count = tl.where(live, tl.load(prefix_length + row), 0)  # a row that is done reads nothing
+    shared_count = tl.where(live, shared_count, 0)  # a row that is done reads nothing
     own_count = tl.where(live, own_count, 0)
     turn = (shared_count + BLOCK - 1) // BLOCK  # from this block on, they are its own
-    for block in range(turn + (own_count + BLOCK - 1) // BLOCK):
-        start = tl.where(block < turn, block, block - turn) * BLOCK
-        count = tl.where(block < turn, shared_count, own_count)
-        place = start + tl.arange(0, BLOCK)
-        begin = (tl.where(block < turn, shared_from, own_from) + place)[:, None] * WIDTH
-        there = place[:, None] < count
-        p1 = tl.load(keys + begin + half[None, :], there, other=0.0)  # (BLOCK, HALF)
-        p2 = tl.load(keys + begin + HALF + half[None, :], there, other=0.0)
-        past = tl.load(values + begin + whole[None, :], there, other=0.0)  # (BLOCK, WIDTH)
+    skipped = own_page * (PAGE // BLOCK) - turn  # blocks of the prompt's last page that are empty
+    own_end = own_page * PAGE + own_count
+    of_block = tl.arange(0, BLOCK)
+    inner = of_block[:, None] * WIDTH
+    for number in range(turn + (own_count + BLOCK - 1) // BLOCK):
+        block = number + tl.where(number < turn, 0, skipped)
+        end = tl.where(number < turn, shared_count, own_end)
+        page = tl.load(pages + block // (PAGE // BLOCK)).to(tl.int64)
+        begin = page * page_size + of_head + block % (PAGE // BLOCK) * (BLOCK * WIDTH)
+        place = block * BLOCK + of_block
+        there = place[:, None] < end
+        p1 = tl.load(keys + begin + (inner + half[None, :]), there, other=0.0)  # (BLOCK, HALF)
+        p2 = tl.load(keys + begin + (inner + HALF + half[None, :]), there, other=0.0)
+        past = tl.load(values + begin + (inner + whole[None, :]), there, other=0.0)  # (BLOCK, WIDTH)
         score = tl.dot(q1, tl.trans(p1), input_precision="ieee")  # (PADDED, BLOCK)
         score = tl.dot(q2, tl.trans(p2), score, input_precision="ieee") * scale
-        score = tl.where(place[None, :] < count, score, -1.0e30)
+        score = tl.where(place[None, :] < end, score, -1.0e30)
         now = tl.maximum(highest, tl.max(score, 1))
         weight = tl.exp(score - now[:, None])
         shrink = tl.exp(highest - now)

@@ -7,49 +7,40 @@ from typing import Any
 
 import torch
 
-from .sampler import Sampling, draw
+PAGE = 64  # tokens in a page: a power of two, and a multiple of the block that the kernel reads at once
 
 
 @dataclass(frozen=True)
 class Pools:
-    """Keys and values, a list over layers each: of prompts, shared by their samples, and of each slot's own tokens.
+    """Keys and values in pages, a list over layers each, and the table of which pages hold which text.
 
-    Of each layer, the shared ones and the own ones after them lie in one piece of memory.
+    A row of the table lists a prompt's pages, which its samples share, and after them a response's own.
     """
 
-    shared_keys: list[torch.Tensor]  # (prompts, kv_heads, longest prompt, head_dim)
-    shared_values: list[torch.Tensor]
-    own_keys: list[torch.Tensor]  # (slots, kv_heads, limit, head_dim)
-    own_values: list[torch.Tensor]
+    keys: list[torch.Tensor]  # (pages, kv_heads, PAGE, head_dim)
+    values: list[torch.Tensor]
+    table: torch.Tensor  # (slots, most pages of a text), int32
 
     @classmethod
-    def make(
-        cls, layers: int, heads: int, width: int, shared: tuple[int, int], own: tuple[int, int], **options: Any
-    ) -> Pools:
-        """Empty ones. shared: (prompts, longest prompt), own: (slots, limit)"""
-        sizes = [count * heads * places * width for count, places in (shared, own)]
-        found = []
-        for _ in range(2):
-            parts = [torch.zeros(sum(sizes), **options).split(sizes) for _ in range(layers)]
-            found.append([part.view(shared[0], heads, shared[1], width) for part, _ in parts])
-            found.append([part.view(own[0], heads, own[1], width) for _, part in parts])
-        return cls(found[0], found[2], found[1], found[3])
+    def of(cls, memory: torch.Tensor, table: torch.Tensor) -> Pools:
+        """memory: (pages, layers, 2, kv_heads, PAGE, head_dim), so that the first pages lie together"""
+        keys, values = ([part[:, n] for n in range(memory.shape[1])] for part in memory.unbind(2))
+        return cls(keys, values, table)
 
 
 @dataclass(frozen=True)
 class Rows:
     """The state of each row of the batch, as views (n,) of one int64 tensor, so that rows move in one copy."""
 
-    state: torch.Tensor  # (8, n)
+    state: torch.Tensor  # (7, n)
 
     token = property(lambda self: self.state[0])  # the one to be read next
     position = property(lambda self: self.state[1])  # its place in the whole text
-    prefix = property(lambda self: self.state[2])  # where the prompt's keys lie
-    prefix_length = property(lambda self: self.state[3])
-    slot = property(lambda self: self.state[4])  # where its own keys lie
-    length = property(lambda self: self.state[5])  # tokens written so far
-    done = property(lambda self: self.state[6])  # 1: finished or free
-    seed = property(lambda self: self.state[7])
+    prefix_length = property(lambda self: self.state[2])  # tokens in the prompt's pages
+    slot = property(lambda self: self.state[3])  # its row of the table and of the tokens written
+    length = property(lambda self: self.state[4])  # tokens written so far
+    done = property(lambda self: self.state[5])  # 1: finished or free
+    seed = property(lambda self: self.state[6])
 
 
 def attend(
@@ -59,31 +50,43 @@ def attend(
 
     q (n, heads, 1, head_dim), k and v (n, kv_heads, 1, head_dim) -> (n, 1, heads, head_dim)
     """
+    keys, values = pools.keys[layer], pools.values[layer]
+    first = (rows.prefix_length + PAGE - 1) // PAGE * PAGE  # its own tokens begin on a page of their own
+    newest = first + rows.length
     live = (rows.done == 0).nonzero()[:, 0]
-    pools.own_keys[layer][rows.slot[live], :, rows.length[live]] = k[live, :, 0]
-    pools.own_values[layer][rows.slot[live], :, rows.length[live]] = v[live, :, 0]
-    keys = torch.cat([pools.shared_keys[layer][rows.prefix], pools.own_keys[layer][rows.slot]], 2)
-    values = torch.cat([pools.shared_values[layer][rows.prefix], pools.own_values[layer][rows.slot]], 2)
-    shared = torch.arange(pools.shared_keys[layer].shape[2], device=q.device) < rows.prefix_length[:, None]
-    own = torch.arange(pools.own_keys[layer].shape[2], device=q.device) <= rows.length[:, None]
-    group = q.shape[1] // keys.shape[1]
-    keys, values = keys.repeat_interleave(group, 1), values.repeat_interleave(group, 1)
-    scores = (q @ keys.transpose(2, 3)).float() * scale  # (n, heads, 1, places)
-    weights = scores.masked_fill(~torch.cat([shared, own], 1)[:, None, None], float("-inf")).softmax(-1)
-    return (weights.to(values.dtype) @ values).transpose(1, 2)
+    page = pools.table[rows.slot[live], newest[live] // PAGE].long()
+    keys[page, :, newest[live] % PAGE] = k[live, :, 0]
+    values[page, :, newest[live] % PAGE] = v[live, :, 0]
+    table = pools.table[rows.slot].long()  # (n, columns)
+    group = q.shape[1] // k.shape[1]
+    past_keys, past_values = (  # (n, heads, places, head_dim)
+        pool[table].transpose(1, 2).flatten(2, 3).repeat_interleave(group, 1) for pool in (keys, values)
+    )
+    place = torch.arange(table.shape[1] * PAGE, device=q.device)
+    there = (place < rows.prefix_length[:, None]) | ((place >= first[:, None]) & (place <= newest[:, None]))
+    scores = (q @ past_keys.transpose(2, 3)).float() * scale  # (n, heads, 1, places)
+    weights = scores.masked_fill(~there[:, None, None], float("-inf")).softmax(-1)
+    return (weights.to(past_values.dtype) @ past_values).transpose(1, 2)
 
 
 def pick(
     logits: torch.Tensor, allowed: Any, rows: Rows, ends: torch.Tensor, written: torch.Tensor,
     logprobs: torch.Tensor, temperature: torch.Tensor, limit: torch.Tensor, generator: torch.Generator,
 ) -> None:  # fmt: skip
-    """Draw each row's next token and move the row on by one. logits (n, vocabulary)"""
-    whole = Sampling(float(temperature), 1)
-    chosen, value = draw(logits if allowed is None else allowed, whole, generator)
-    if allowed is not None:
-        heat = whole.temperature or 1.0
-        value = torch.log_softmax(logits / heat, -1).gather(1, chosen[:, None])[:, 0]
+    """Draw each row's next token and move the row on by one. logits (n, vocabulary)
+
+    The noise depends on the row's seed and position only. `allowed`: the logits with what must not be drawn at -inf.
+    """
+    scores, heat = logits if allowed is None else allowed, float(temperature)
     live = (rows.done == 0).nonzero()[:, 0]
+    if heat > 0:
+        noise = torch.zeros_like(logits)
+        for n in live.tolist():
+            generator.manual_seed((int(rows.seed[n]) + int(rows.position[n]) * 7046029254386353131) % 2**63)
+            noise[n].exponential_(generator=generator)
+        scores = scores / heat - noise.log()  # the largest of them is a draw from the softmax
+    chosen = scores.argmax(-1)
+    value = torch.log_softmax(logits / (heat or 1.0), -1).gather(1, chosen[:, None])[:, 0]
     written[rows.slot[live], rows.length[live]] = chosen[live].to(written.dtype)
     logprobs[rows.slot[live], rows.length[live]] = value[live]
     rows.token[live] = chosen[live]
@@ -115,15 +118,16 @@ class StepCache:
 
 
 class PromptCache:
-    """While prompts are read, attention is the ordinary one, and the keys are kept."""
+    """While texts are read, attention is the ordinary one, and the keys are kept."""
 
-    def __init__(self, pools: Pools, places: torch.Tensor) -> None:
-        self.pools, self.places = pools, places
+    def __init__(self, pools: Pools, source: torch.Tensor, to: torch.Tensor, longest: int) -> None:
+        """`source`: n * longest + place of each token to be kept; `to`: page * PAGE + offset (both (m,))"""
+        self.pools = pools
+        self.row, self.place, self.page, self.offset = source // longest, source % longest, to // PAGE, to % PAGE
 
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        count = keys.shape[2]
-        self.pools.shared_keys[layer][self.places, :, :count] = keys
-        self.pools.shared_values[layer][self.places, :, :count] = values
+        self.pools.keys[layer][self.page, :, self.offset] = keys[self.row, :, self.place]
+        self.pools.values[layer][self.page, :, self.offset] = values[self.row, :, self.place]
         return keys, values

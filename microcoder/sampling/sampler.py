@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from .shadow import head_width
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -93,24 +95,42 @@ def encode(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
 
 
 class Sampler:
-    """Sample from a causal language model with transformers. The model's weights may change between calls."""
+    """Sample from a causal language model with transformers. The model's weights may change between calls.
 
-    def __init__(self, model: Any, end_tokens: Sequence[int], batch: int = 512) -> None:
-        self.model, self.end_tokens, self.batch = model, sorted(end_tokens), batch
+    batch   responses at once
+    memory  share of a GPU's memory for keys and values: fewer responses at once where it is too little
+    """
+
+    def __init__(self, model: Any, end_tokens: Sequence[int], batch: int = 512, memory: float = 0.4) -> None:
+        self.model, self.end_tokens, self.batch, self.memory = model, sorted(end_tokens), batch, memory
 
     def __call__(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> Iterator[Completion]:
         """`sampling.samples` completions of each prompt, in the order in which they finish."""
         generator = torch.Generator(self.model.device).manual_seed(sampling.seed)
-        width = max(1, self.batch // sampling.samples)  # prompts at a time
         order = sorted(range(len(prompts)), key=lambda n: len(prompts[n]))  # alike lengths together: less padding
+        rows = self._rows(max(map(len, prompts), default=0) + sampling.limit)
+        width = max(1, rows // sampling.samples)  # prompts at a time
         for start in range(0, len(order), width):
-            yield from self._some(prompts, order[start : start + width], sampling, generator)
+            for first in range(0, sampling.samples, rows):
+                part = range(first, min(first + rows, sampling.samples))  # samples at a time
+                yield from self._some(prompts, order[start : start + width], part, sampling, generator)
+
+    def _rows(self, tokens: int) -> int:
+        """Return how many responses are written at once, of so many tokens with their prompts."""
+        if self.model.device.type != "cuda":
+            return self.batch
+        config, bits = self.model.config.get_text_config(), torch.finfo(self.model.dtype).bits
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        size = 2 * config.num_hidden_layers * heads * head_width(config) * bits // 8 * tokens
+        total = torch.cuda.get_device_properties(self.model.device).total_memory
+        return max(1, min(self.batch, int(self.memory * total) // size))
 
     @torch.no_grad()
     def _some(
-        self, prompts: Sequence[Sequence[int]], chosen: list[int], sampling: Sampling, generator: torch.Generator
-    ) -> Iterator[Completion]:
-        device, samples = self.model.device, sampling.samples
+        self, prompts: Sequence[Sequence[int]], chosen: list[int], part: range, sampling: Sampling,
+        generator: torch.Generator,
+    ) -> Iterator[Completion]:  # fmt: skip
+        device, samples = self.model.device, len(part)
         ids, mask = _left_padded([prompts[n] for n in chosen], device)  # (prompts, longest)
         cache = DynamicCache(config=self.model.config)
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
@@ -133,7 +153,7 @@ class Sampler:
                 for n, finished in zip(row[done].tolist(), ended[done].tolist(), strict=True):
                     yield Completion(
                         chosen[n // samples],
-                        n % samples,
+                        part[n % samples],
                         written[n, :length].tolist(),
                         logprobs[n, :length].tolist(),
                         truncated=not finished,

@@ -26,6 +26,8 @@ NAME = "microcoder_decode"
 # all but cuDNN's, which takes 0.1 s to plan for each new shape, and prompts are always of another
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
+TOGETHER = 2**26  # weights that are copied at once: with an adapter each of them is made anew
+
 
 class NotCapturable(RuntimeError):
     """This model cannot be sampled through CUDA graphs; the message says why."""
@@ -55,13 +57,18 @@ class Shadow:
     def refresh(self, model: Any) -> None:
         """Take over the weights of `model`, an adapter's included."""
         parts = dict(self.model.named_parameters())
-        to, of = [], []
+        to, of, count = [], [], 0
         for name, weight in weights(model):
             if name not in parts:
                 raise NotCapturable(f"its weight {name} has no place in {type(self.model).__name__}")
             to.append(parts[name])
             of.append(weight)
-        torch._foreach_copy_(to, of)
+            count += weight.numel()
+            if count >= TOGETHER:
+                torch._foreach_copy_(to, of)
+                to, of, count = [], [], 0
+        if to:
+            torch._foreach_copy_(to, of)
 
     def logits(self, ids: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
         """(n, vocabulary), in fp32: of bfloat16 logits many are equal. ids, positions (n, 1)"""

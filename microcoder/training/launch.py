@@ -130,12 +130,11 @@ def train(
     config: Config, run: Run, observer: TrainingObserver, choose: Callable[[Config], float] | None = None
 ) -> None:
     """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
-    counts = batches(config, devices())
     source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source)
     loaded = problems_of(config, tokenizer, observer)
     longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
-    need = fitted(config, counts, source, longest)
+    need = fitted(config, source, longest)
     begin(config, run, choose)
     together()
     config = need.config
@@ -147,7 +146,7 @@ def train(
     if config.judge.workers == "auto" and config.judge.on == "here":
         options["workers"] = share(options["workers"])
     with open_judge(options) as judge:
-        setup = TrlSetup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"])
+        setup = TrlSetup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"], need.crowded)
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
             gc.collect()
@@ -240,6 +239,7 @@ def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
         str(run.path / "checkpoints"),
         callbacks=[recorder],
         note=setup.observer.note,
+        crowded=setup.crowded,
     )
     trainer.remove_callback(PrinterCallback)
     recorder.trainer, trainer.finish_step = trainer, recorder.finish

@@ -3,14 +3,16 @@
 There all the time: weights, gradients, optimizer states, the reference model, the bfloat16 copy that samples, CUDA.
 One after the other, so that the larger counts: the pages of keys and values while sampling, one pass of the update.
 
-A pass of n tokens keeps n x (26 h + 4 q + 4 k + 8 i) bytes in each layer, where h is the width of the residual stream,
-q and k that of all query and key heads, i that of the MLP. This is what autograd saves of a layer of transformers'
-Llama and Qwen2 under bfloat16 autocast, from float32 weights:
+A pass of n tokens keeps n x (12 h + 4 q + 4 k + 6 i) bytes in each layer, where h is the width of the residual stream,
+q and k that of all query and key heads, i that of the MLP. This is what autograd saves of a packed layer on a GPU under
+bfloat16 autocast, from float32 weights (`fused.py`):
 
-    26 h   both norms: the stream itself and the normalised stream, in float32 (2 x 8); each of the five products that
-           read a norm saves a bfloat16 cast of its own (5 x 2)
+    12 h   both norms: the stream in float32 (2 x 4), and what the products read, in bfloat16 (2 x 2)
     4 q    rotated queries, and the output of attention; 4 k: rotated keys, and values
-    8 i    gate, up, silu(gate) and their product
+    6 i    gate, up, and silu(gate) * up
+
+A padded one keeps 26 h + 4 q + 4 k + 8 i: the normalised stream in float32 too (2 x 4), a bfloat16 cast for each of the
+five products that read it (5 x 2), and silu(gate).
 
 `KEPT` has these numbers for other weights too; a test counts what autograd really saves. Besides, a pass needs the
 bfloat16 casts of the weights, and the larger of the head (its logits in pieces of HEAD_TOKENS) and the gradients of one
@@ -50,6 +52,8 @@ class KeptBytes(NamedTuple):
 
 
 KEPT = {  # (type of the weights and of the products, whether only adapters are trained)
+    ("fused", False): KeptBytes(12, 4, 4, 6, 2),
+    ("fused", True): KeptBytes(18, 6, 4, 6, 2),
     ("mixed", False): KeptBytes(26, 4, 4, 8, 6),
     ("bfloat16", False): KeptBytes(16, 4, 4, 8, 6),
     ("float32", False): KeptBytes(24, 8, 8, 16, 8),
@@ -204,6 +208,11 @@ class MemoryPlan:
         """The bytes of all parts that are there all the time."""
         return sum(value for name, value in self.parts().items() if name not in ("pages", "pass"))
 
+    @property
+    def crowded(self) -> bool:
+        """Whether pages and a pass cannot be there at once."""
+        return self.device.gpu and sum(self.parts().values()) > self.device.usable
+
     def least(self) -> dict[str, int]:
         """The parts, where a single response reaches the limit."""
         parts = self.parts()
@@ -227,7 +236,8 @@ class MemoryPlan:
         """The bytes of one pass of the update, forward and backward."""
         model, shape = self.config.model, self.shape
         kind = "bfloat16" if model.dtype == "bfloat16" else "mixed" if self._mixed else "float32"
-        kept = KEPT[kind, model.lora_rank > 0]
+        fused = kind == "mixed" and self.device.gpu and self.config.train.update == "packed"
+        kept = KEPT["fused" if fused else kind, model.lora_rank > 0]
         queries, keys = shape.heads * shape.width, shape.kv_heads * shape.width
         layer = kept.hidden * shape.hidden + kept.queries * queries + kept.keys * keys + kept.inner * shape.inner
         layer += kept.qk_norm * (queries + keys) * shape.qk_norm + 4 * shape.heads  # the last: log-sum-exps

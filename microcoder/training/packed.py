@@ -1,8 +1,9 @@
 """Responses in one row without padding, each prompt once: what the update computes.
 
+    share_prompts(model, temperature)
     for numbers in fill(rows, budget):                       # rows: (prompt, response) as token ids
         packed = pack([rows[n] for n in numbers], device)
-        logprobs = packed.unpacked(score(model, packed))     # (responses, longest)
+        logprobs = packed.unpacked(model(**inputs(packed)))  # (responses, longest)
 
     [prompt 1][prompt 2] ... [response 1][response 2] ...    where 1 and 2 may have the same prompt, which is there once
 
@@ -13,16 +14,19 @@
    calls of flash attention, merged by their log-sum-exps. That is exact, forward and backward: a part's gradient needs
    the merged output and log-sum-exp alone. Elsewhere it is one call with a mask for each prompt.
 3. Positions go on in each response where the prompt ended.
+4. Logits are made in pieces and are not kept. On a GPU their factors are bfloat16 and they themselves float32, as in
+   sampling: rounded to bfloat16 they would be off by hundredths, and a product of float32 factors takes ten times as
+   long.
 
-`share_prompts(model)` makes a model attend so where it is called with `packed`; else it attends as "sdpa" does, so the
-same model samples.
+`share_prompts(model)` makes a model do so where it is called with `packed`; else it does what it did, so the same model
+samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -33,7 +37,11 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from ..grpo import token_logprobs
+
 SHARED = "shared_prompts"
+FAMILIES = ("llama", "qwen2", "qwen3")
+PIECE = 2048  # tokens whose logits are there at once
 Row = tuple[Sequence[int], Sequence[int]]  # prompt, response
 
 
@@ -81,10 +89,14 @@ class Packed:
     lengths: list[int]  # tokens of each response
 
     def unpacked(self, values: Tensor) -> Tensor:
-        """Values (tokens,) or (1, tokens) of the row as (responses, longest), with 0 behind the shorter ones."""
+        """Values (tokens of all responses,) as (responses, longest), with 0 behind the shorter ones."""
         mask = self.mask
-        out = values.new_zeros(mask.shape)
-        return out.masked_scatter(mask, values.reshape(-1)[self.prompts :])
+        return values.new_zeros(mask.shape).masked_scatter(mask, values)
+
+    @property
+    def targets(self) -> Tensor:
+        """(tokens of all responses,)"""
+        return self.labels[0, self.prompts :]
 
     @cached_property
     def masks(self) -> list[tuple[slice, slice, Tensor]]:
@@ -150,14 +162,95 @@ def inputs(packed: Packed) -> dict[str, Any]:
     }
 
 
+# --- from the states to log-probabilities
+
+
+def logprobs(states: Tensor, head: Any, targets: Tensor, temperature: float) -> Tensor:
+    """The log-probability (n,) of each of `targets` (n,) after `states` (n, hidden)."""
+    if states.is_cuda and type(head) is torch.nn.Linear and head.bias is None:
+        dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else states.dtype
+        with torch.autocast("cuda", enabled=False):
+            return _Head.apply(states, head.weight, targets, temperature, dtype)
+    return token_logprobs(head(states)[None], targets[None], temperature)[0]
+
+
+class _Head(torch.autograd.Function):
+    """Factors in `dtype`, logits in float32, a piece at a time, and once more on the way back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, temperature: float, dtype: torch.dtype
+    ) -> Tensor:
+        found = torch.empty(len(states), device=states.device)
+        sums = torch.empty_like(found)
+        factor = weight.to(dtype)
+        for part in _pieces(len(states)):
+            logits = _product(states[part].to(dtype), factor.t()).div_(temperature)
+            sums[part] = logits.logsumexp(-1)
+            found[part] = logits.gather(1, targets[part, None])[:, 0] - sums[part]
+        ctx.save_for_backward(states, weight, targets, sums)
+        ctx.temperature, ctx.dtype = temperature, dtype
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
+        states, weight, targets, sums = ctx.saved_tensors
+        factor = weight.to(ctx.dtype)
+        to_states = torch.empty_like(states)
+        to_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
+        for part in _pieces(len(states)):
+            scale = (grad[part] / ctx.temperature)[:, None]
+            here = states[part].to(ctx.dtype)
+            logits = _product(here, factor.t()).div_(ctx.temperature)
+            slopes = logits.sub_(sums[part, None]).exp_().mul_(-scale)  # one-hot(target) - softmax, times grad / T
+            slopes = slopes.scatter_add_(1, targets[part, None], scale).to(ctx.dtype)
+            to_states[part] = slopes @ factor
+            if to_weight is not None:
+                to_weight += _product(slopes.t(), here)
+        return to_states, None if to_weight is None else to_weight.to(weight.dtype), None, None, None
+
+
+def _pieces(count: int) -> list[slice]:
+    return [slice(first, first + PIECE) for first in range(0, count, PIECE)]
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """In float32, whatever the factors are."""
+    if a.is_cuda and a.dtype != torch.float32:
+        return torch.mm(a, b, out_dtype=torch.float32)
+    return a.float() @ b.float()
+
+
 # --- attention
 
 
-def share_prompts(model: Any) -> None:
-    """Let a model of transformers attend by `attention`."""
+def unpackable(config: Any) -> str:
+    """Why the update of a model cannot be packed; empty if it can."""
+    if config.model_type not in FAMILIES:
+        return f"packed passes know models of the kinds {', '.join(FAMILIES)}, not {config.model_type}"
+    kinds = set(getattr(config, "layer_types", None) or []) - {"full_attention"}
+    return f"packed passes know no layers of the kind {', '.join(sorted(kinds))}" if kinds else ""
+
+
+def share_prompts(model: Any, temperature: float = 1.0) -> None:
+    """Let a model of transformers attend by `attention` and, where it is called with `packed`, return the
+    log-probabilities (tokens of all responses,) at a temperature."""
     AttentionInterface.register(SHARED, attention)
     AttentionMaskInterface.register(SHARED, sdpa_mask)
     model.set_attn_implementation(SHARED)
+    before = model.forward
+
+    def forward(*args: Any, packed: Packed | None = None, **options: Any) -> Any:
+        if packed is None:
+            return before(*args, **options)
+        states = model.base_model(*args, packed=packed, **options).last_hidden_state[0, packed.prompts :]
+        return logprobs(states, model.get_output_embeddings(), packed.targets, temperature)
+
+    model.forward = wraps(before)(forward)  # generation looks at the arguments that it takes
+    if torch.cuda.is_available():
+        from .fused import fuse
+
+        fuse(model)
 
 
 def attention(

@@ -9,6 +9,7 @@ import importlib.util
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
@@ -18,6 +19,7 @@ from ..grpo import Stage, plan, segments
 from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
 from ..models.weights import load_shape, load_tokenizer
 from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
+from .packed import unpackable
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices
 from .verl.settings import compiled
@@ -62,8 +64,24 @@ class Batches:
         )
 
 
+def settled(config: Config, model: Any = None, gpu: bool | None = None) -> Config:
+    """Say how updates are computed, where that is auto: packed on a GPU and where the settings need it, if the model
+    can be; else padded. `model`: its configuration as transformers has it; None: not known yet.
+    """
+    train, why = config.train, "" if model is None else unpackable(model.get_text_config())
+    if train.update == "packed" and why:
+        raise PlanError(f"train.update=packed: {why}; set train.update=auto or padded")
+    if train.update != "auto":
+        return config
+    wanted = config.grpo.importance in ("token", "sequence") or (torch.cuda.is_available() if gpu is None else gpu)
+    packed = wanted and not why and config.run.engine == "trl" and config.model.attention in ("auto", "sdpa")
+    way: Any = "packed" if packed else "padded"
+    return config.model_copy(update={"train": train.model_copy(update={"update": way})})
+
+
 def batches(config: Config, devices: int = 1) -> Batches:
     """Work out the batch sizes of a step. Refuse sizes that do not divide, and name some that do."""
+    config = settled(config)
     train, samples = config.train, config.grpo.samples
     if config.grpo.importance in ("token", "sequence") and train.update == "padded" and config.run.engine == "trl":
         raise PlanError(
@@ -152,9 +170,10 @@ def describe(config: Config, folder: Path, resume: bool = False, device: Device 
     made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
     trl = config.run.engine == "trl"
     ranks = devices() if trl else config.cluster.processes
-    counts = batches(config, ranks)
     device = device or here()
-    shape = _model(config, made)
+    shape, model = _model(config, made)
+    config = settled(config, model, device.gpu)
+    counts = batches(config, ranks)
     longest = _problems(config, counts, made)
     need = MemoryPlan(config, counts, shape, longest, device) if shape is not None and trl else None
     if need is not None:
@@ -179,9 +198,12 @@ def describe(config: Config, folder: Path, resume: bool = False, device: Device 
     return made
 
 
-def fitted(config: Config, counts: Batches, source: ModelSource, prompt: int) -> MemoryPlan:
-    """The plan of memory on the device that is here. Refuse what does not fit."""
-    need = MemoryPlan(config, counts, ModelShape.of(load_shape(source), config.model.lora_targets), prompt, here())
+def fitted(config: Config, source: ModelSource, prompt: int) -> MemoryPlan:
+    """The plan of memory on the device that is here, and all settings that are auto. Refuse what does not fit."""
+    model, device = load_shape(source), here()
+    config = settled(config, model.config, device.gpu)
+    shape = ModelShape.of(model, config.model.lora_targets)
+    need = MemoryPlan(config, batches(config, devices()), shape, prompt, device)
     if lack := need.lack():
         raise PlanError(lack)
     return need.fitted()
@@ -206,8 +228,8 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     return found
 
 
-def _model(config: Config, made: TrainingPlan) -> ModelShape | None:
-    """The model's shape; a guess by its name where it is not here yet, or None."""
+def _model(config: Config, made: TrainingPlan) -> tuple[ModelShape | None, Any]:
+    """The model's shape, a guess by its name where it is not here yet, or None; and its configuration, or None."""
     name = config.model.name
     try:
         if not is_cached(name):
@@ -218,18 +240,18 @@ def _model(config: Config, made: TrainingPlan) -> ModelShape | None:
             shape = ModelShape.guess(name)
             sizes = "; until then its sizes are guessed from its name" if shape else ""
             made.say("model", f"{name}: to be downloaded when training starts{sizes}")
-            return shape
+            return shape, None
         source = resolve(name)
         model = load_shape(source)
     except (ModelError, OSError, ValueError) as error:
         made.say("model", name)
         made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")
-        return ModelShape.guess(name)
+        return ModelShape.guess(name), None
     shape = ModelShape.of(model, config.model.lora_targets)
     how = f"LoRA of rank {config.model.lora_rank}" if config.model.lora_rank else "all weights"
     note = f" ({source.note})" if source.note else ""
     made.say("model", f"{name}: {shape.parameters / 1e6:,.1f} M parameters, training {how}{note}")
-    return shape
+    return shape, model.config
 
 
 def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:

@@ -52,6 +52,7 @@ class TrlSetup:
     observer: TrainingObserver
     train: tuple[Sequence[Any], list[list[int]]]  # problems and their prompts
     test: tuple[Sequence[Any], list[list[int]]]
+    crowded: bool = False  # the sampler has to give its memory to the update
 
 
 class StepRecorder(TrainerCallback):

@@ -32,6 +32,7 @@ from ..grpo import (
 from ..judge.extract import code_block
 from ..models import ModelSource
 from ..models.weights import load
+from ..quoting import Quoted
 from ..schema import ACCEPTED, Problem, bands, in_order
 from ..stats import bootstrap
 
@@ -219,6 +220,7 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
         "cut_stragglers": sum(row.cut for row in everything),
         "resampled": batch.resampled,
         "tests_mean": _mean([_tests(row.problem) for row in everything]),
+        "quoted_share": _quoted(everything),
         "rows": len(everything),
         "tokens": sum(len(row.ids) for row in everything),
         "verdicts": verdicts,
@@ -258,6 +260,13 @@ def texts(responses: Sequence[Response], decode: Callable[[list[int]], str]) -> 
         {name: row.problem.statement for name, row in found.items()},
         {name: decode(row.prompt) for name, row in found.items()},
     )
+
+
+def _quoted(responses: Sequence[Response]) -> float:
+    """The share of the accepted programs that compare with inputs of their tests; 0 where none is accepted."""
+    tests = {row.problem.id: Quoted(row.problem) for row in responses if row.accepted}
+    found = [tests[row.problem.id](code_block(row.text) or "") for row in responses if row.accepted]
+    return _mean(found) if found else 0.0
 
 
 def _tests(problem: Problem) -> int:

@@ -62,9 +62,10 @@ class TrlStageTrainer(GRPOTrainer):
         folder: str,
         callbacks: Sequence[TrainerCallback] = (),
         note: Callable[[str], None] | None = None,
+        crowded: bool = False,
     ) -> None:
         self.sampler: Any = None
-        self.note = note
+        self.note, self.crowded = note, crowded
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
         self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
         self.objective: Objective = objective_of(config)
@@ -123,6 +124,8 @@ class TrlStageTrainer(GRPOTrainer):
             first_row=rank * len(numbers),
             flows=self.flows,
         )
+        if self.crowded and hasattr(self.sampler, "release"):
+            self.sampler.release()
         self.seconds["rollout"] += time.perf_counter() - started
         rows = self.batch.responses
         return {
@@ -219,8 +222,9 @@ class TrlStageTrainer(GRPOTrainer):
 
     def _packed_updates(self) -> PackedUpdates:
         for model in filter(None, (self.model, self.ref_model)):
-            share_prompts(self.accelerator.unwrap_model(model))
-        score = partial(scored, temperature=self.stage.temperature, autocast=self.accelerator.autocast)
+            plain = self.accelerator.unwrap_model(model)
+            share_prompts(plain.get_base_model() if hasattr(plain, "get_base_model") else plain, self.stage.temperature)
+        score = partial(scored, autocast=self.accelerator.autocast)
         return PackedUpdates(
             self.counts,
             self.objective,

@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..collect import Response
-from ..grpo import Loss, Objective, policy_loss, token_logprobs
+from ..grpo import Loss, Objective, policy_loss
 from .packed import Packed, fill, inputs, pack
 from .plan import Batches
 from .step import Tail
@@ -231,13 +231,8 @@ class PackedUpdates:
         return total
 
 
-def scored(model: Any, packed: Packed, *, temperature: float, autocast: Callable[[], Any]) -> Tensor:
-    """Log-probabilities of the packed responses: by TRL's fused head on a GPU, by ours on a CPU."""
-    if packed.ids.is_cuda:
-        with autocast():
-            found = model(**inputs(packed), shift_labels=packed.labels, fused_lm_head=True).log_probs
-        return packed.unpacked(found.float())
-    kept = packed.ids.size(1) - packed.prompts
-    logits = model(**inputs(packed), logits_to_keep=kept).logits
-    found = token_logprobs(logits, packed.labels[:, packed.prompts :], temperature)
-    return packed.unpacked(torch.cat([found.new_zeros(1, packed.prompts), found], 1))
+def scored(model: Any, packed: Packed, *, autocast: Callable[[], Any]) -> Tensor:
+    """Log-probabilities (responses, longest) of packed responses; see `share_prompts`."""
+    with autocast():
+        found = model(**inputs(packed))
+    return packed.unpacked(found.float())

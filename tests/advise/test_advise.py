@@ -26,6 +26,7 @@ HEALTHY = {
     "rows": 512,
     "verdicts": {"accepted": 205, "wrong_answer": 281, "compile_error": 26},
     "tests_mean": 12.0,
+    "quoted_share": 0.0,
     "judging_s": 1.5,
     "diversity": 0.5,
     "entropy": 0.3,
@@ -62,6 +63,7 @@ FIRES = [
     ("limit_too_short", {"truncated_share": 0.6, "test_truncated_share": 0.7}),
     ("weak_judge", {"tests_mean": 1.0, "accuracy": 0.75}),
     ("weak_judge", {"accuracy_also": 0.25}),
+    ("quoted_tests", {"quoted_share": [0.0] * 15 + [0.1, 0.1, 0.2, 0.3, 0.4]}),
     ("all_easy", {"accuracy": 0.9, "no_signal_share": 0.6}),
     ("rate_too_high", {"accuracy": [0.05] * 3, "test_accuracy": [0.1], "test_accuracy_high": [0.2]}),
     ("rate_too_high", {"accuracy": [0.03] * 3, "test_accuracy": None}),  # nothing held out: the fall must be deeper
@@ -89,8 +91,11 @@ FIRES = [
     ("gradient_spike", {"grad_norm": [3.1]}),
     ("no_learning_rate", {"learning_rate": [0.0] * 3}),
     ("kl_explosion", {"kl": [0.6] * 3}),
+    ("samplers_apart", {"mismatch_mean": [0.06] * 5}),
+    ("samplers_apart", {"mismatch_mean": [0.005] * 15 + [0.03] * 5, "mismatch_ess": [0.9] * 20}),
 ]
 SILENT = [
+    ("quoted_tests", {"quoted_share": [0.0] * 15 + [0.1] * 4 + [0.05]}),
     ("too_cold", {"diversity": [0.1] * 19, "no_signal_share": 0.75}),  # an update's fault
     ("too_cold", {"diversity": [0.1] * 12 + [0.5] * 8, "no_signal_share": 0.75}),  # it was so, until a warmer stage
     ("too_cold", {"diversity": 0.1}),  # alike, but not in what they earn
@@ -135,6 +140,8 @@ SILENT = [
     ("gradient_spike", {"grad_norm": [9.0, 0.3]}),
     ("no_learning_rate", {"learning_rate": [0.0]}),  # the end of a decay
     ("kl_explosion", {"kl": [0.01, 0.01, 0.6]}),
+    ("samplers_apart", {"mismatch_mean": [0.03] * 20}),  # as at first
+    ("samplers_apart", {"mismatch_mean": [0.002] * 15 + [0.015] * 5}),  # more, and still little
 ]
 
 
@@ -228,6 +235,7 @@ def test_causes_name_the_claim_and_the_figure_behind_them():
         ("too_hot", 12, 3),
         ("limit_too_short", 19, 9),
         ("weak_judge", 3, 6),
+        ("quoted_tests", 3, 6),
         ("all_easy", 15, 5),
         ("rate_too_high", 31, 8),
     ]

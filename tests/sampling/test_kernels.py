@@ -6,7 +6,7 @@ a program), which prints what it found; the tests say what that must be.
 
 from __future__ import annotations
 
-import itertools
+import copy
 import json
 import os
 import subprocess
@@ -20,8 +20,8 @@ from torch.nn import functional
 from transformers.models.llama import modeling_llama
 from transformers.models.qwen3 import modeling_qwen3
 
-from microcoder.sampling import GraphSampler, Sampling, graph, plain
-from microcoder.sampling.plain import Pools, Rows
+from microcoder.sampling import GraphSampler, Sampling, call, plain
+from microcoder.sampling.plain import PAGE, Pools, Rows
 from microcoder.sampling.shadow import Shadow
 
 kernels = pytest.importorskip("microcoder.sampling.kernels", reason="the kernels need Triton: pip install triton")
@@ -43,7 +43,7 @@ def found():
 
 
 def rows_of(count, **settings):
-    rows = Rows(torch.zeros(8, count, dtype=torch.int64))
+    rows = Rows(torch.zeros(7, count, dtype=torch.int64))
     for name, values in {"slot": range(count), **settings}.items():
         getattr(rows, name)[:] = torch.tensor(values)
     return rows
@@ -59,9 +59,9 @@ def furthest(some, others):
 
 WIDTH = 32
 CASES = [(1, False), (3, False), (3, True), (5, True)]  # query heads to each key head, with rotation or without
-PREFIXES = [0, 31, 32, 33, 64, 70, 5]  # places that are read come in blocks of 32
-LENGTHS = [0, 33, 7, 31, 32, 39, 12]
-DONE = [0, 0, 0, 0, 0, 0, 1]
+PREFIXES = [0, 31, 32, 33, 64, 70, 5, 128]  # places that are read come in blocks of 32, in pages of 64
+LENGTHS = [0, 33, 7, 63, 64, 100, 12, 128]
+DONE = [0, 0, 0, 0, 0, 0, 1, 1]  # the last one has no page for another token
 
 
 @check
@@ -71,12 +71,11 @@ def attention():
 
 def attended(group, rotated):
     kv_heads, count = 2, len(PREFIXES)
-    places = {"prefix": [0, 1, 2, 0, 1, 2, 2], "slot": [4, 0, 8, 2, 7, 1, 5]}
-    rows = rows_of(count, prefix_length=PREFIXES, length=LENGTHS, done=DONE, **places)
-    pools, ours = (Pools.make(2, kv_heads, WIDTH, (3, 70), (9, 40)) for _ in range(2))
-    for name, parts in vars(pools).items():
-        for of, to in zip(parts, getattr(ours, name), strict=True):
-            to.copy_(of.normal_())
+    rows = rows_of(count, prefix_length=PREFIXES, length=LENGTHS, done=DONE, slot=[4, 0, 7, 2, 6, 1, 5, 3])
+    table = torch.randperm(40)[: 4 * count].view(count, 4).int()  # prompts of up to two pages, and two of their own
+    table[7, :1] = table[2, :1]  # rows 2 and 3 share a prompt
+    pools = Pools.of(torch.randn(40, 3, 2, kv_heads, PAGE, WIDTH), table)
+    ours = copy.deepcopy(pools)
     states = torch.randn(count, 1, (group + 2) * kv_heads, WIDTH).transpose(1, 2)  # views of one product
     q, k, v = states.split([group * kv_heads, kv_heads, kv_heads], 1)
     q[3] *= 60  # scores whose exp is too large a number
@@ -88,7 +87,7 @@ def attended(group, rotated):
     live = rows.done == 0
     return {
         "attended": furthest([got[live]], [expected[live]]),
-        "stored": furthest(*(itertools.chain(*vars(kept).values()) for kept in (ours, pools))),
+        "stored": furthest(ours.keys + ours.values, pools.keys + pools.values),
         "finite": bool(got.isfinite().all()),
     }
 
@@ -371,5 +370,5 @@ def test_what_transformers_rotates_with_is_its_own_again_after_a_call_and_after_
 if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    graph.CHUNK = 2  # fewer steps after the last token
+    call.CHUNK = 2  # fewer steps after the last token
     print(json.dumps({function.__name__: function() for function in CHECKS}))

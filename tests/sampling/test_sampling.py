@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -100,6 +101,29 @@ def test_a_batch_smaller_than_the_prompts_gives_all_of_them_the_same_completions
     small = Sampler(model, [model.config.eos_token_id], batch=4)
     assert ids_of(small(prompts, Sampling(0, 12))) == [c.ids[:12] for c in greedy]
     assert ids_of(small(prompts, Sampling(0, 12, samples=5))) == [c.ids[:12] for c in greedy for _ in range(5)]
+
+
+@pytest.mark.parametrize(("samples", "most"), [(3, 3), (5, 4)])
+def test_no_more_than_a_batch_is_written_at_once(model, prompts, samples, most):
+    rows = []
+    hook = model.get_decoder().register_forward_pre_hook(
+        lambda _, __, inputs: rows.append(len(inputs["input_ids"])), with_kwargs=True
+    )
+    found = list(Sampler(model, [], batch=4)(prompts, Sampling(1.0, 3, samples=samples)))
+    hook.remove()
+    assert max(rows) == most
+    assert sorted((c.prompt, c.sample) for c in found) == list(itertools.product(range(len(prompts)), range(samples)))
+
+
+def test_on_a_gpu_as_many_are_written_at_once_as_its_share_of_memory_holds(model, monkeypatch):
+    """Of a GPU of 1 GiB; keys and values of a token take 2 x layers x heads x width x 4 bytes."""
+    config = model.config
+    token = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * 4
+    on_gpu = SimpleNamespace(device=torch.device("cuda"), dtype=torch.float32, config=config)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=2**30))
+    sampler = Sampler(on_gpu, [], batch=512, memory=0.25)
+    assert sampler._rows(2**28 // token // 40) == 40
+    assert (sampler._rows(16), sampler._rows(2**30)) == (512, 1)
 
 
 def test_no_prompts_give_no_completions(sampler):

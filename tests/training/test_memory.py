@@ -97,7 +97,12 @@ def saved(kind, dtype, autocast, rank, layers):
 @pytest.mark.parametrize("kind", [LlamaConfig, Qwen2Config, Qwen3Config])
 def test_a_layer_keeps_what_autograd_saves(kind, how, dtype, autocast, rank):
     few, many = (saved(kind, getattr(torch, dtype), autocast, rank, layers) for layers in (1, 3))
-    words = [f"model.dtype={dtype}", f"model.lora_rank={rank}", f"train.bf16={str(autocast).lower()}"]
+    words = [
+        f"model.dtype={dtype}",
+        f"model.lora_rank={rank}",
+        f"train.bf16={str(autocast).lower()}",
+        "train.update=padded",
+    ]
     plans = [need(part[0], H200, *words) for part in (few, many)]
     one, three = (plan.a_pass(64, False) for plan in plans)
     activations, casts = ((many[n] - few[n]) / 2 for n in (1, 2))
