@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -57,7 +58,7 @@ class CompactAdamW(torch.optim.Optimizer):
                 weight.grad_dtype = torch.float32
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of all weights that have a gradient."""
         loss = None
         if closure is not None:
@@ -151,7 +152,7 @@ def _write(
 
 def encoded(values: Tensor, levels: tuple[float, ...], chance: torch.Generator) -> tuple[Tensor, Tensor]:
     """Codes of values (blocks, 256), and the scale of each block. Rounds at random, so that the mean is right."""
-    steps = torch.tensor(levels, device=values.device)
+    steps = _table(levels, values.device)
     scales = values.abs().amax(1)
     ratio = values / scales.clamp(min=torch.finfo(torch.float32).tiny)[:, None]
     below = torch.bucketize(ratio, steps, out_int32=True, right=True).sub_(1).clamp_(0, len(levels) - 2)
@@ -165,7 +166,12 @@ def encoded(values: Tensor, levels: tuple[float, ...], chance: torch.Generator) 
 
 def decoded(codes: Tensor, scales: Tensor, levels: tuple[float, ...]) -> Tensor:
     """The values of codes (blocks, 256)."""
-    return torch.tensor(levels, device=codes.device)[codes.int()].mul_(scales[:, None])
+    return _table(levels, codes.device)[codes.int()].mul_(scales[:, None])
+
+
+@cache  # a copy to a GPU would wait for it each time
+def _table(levels: tuple[float, ...], device: Any) -> Tensor:
+    return torch.tensor(levels, device=device)
 
 
 def rounded(values: Tensor, chance: torch.Generator) -> Tensor:
