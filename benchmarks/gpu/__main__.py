@@ -10,5 +10,6 @@ if __name__ == "__main__":
         "packed",
         "step",
         "shape",
+        "memory",
         stopped="stopped; the same command goes on with what is left",
     )

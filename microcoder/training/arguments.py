@@ -9,6 +9,7 @@ from trl import GRPOConfig
 
 from ..config import Config
 from ..grpo import Objective, Stage
+from .optimizers import CompactAdamW
 from .plan import Batches
 
 
@@ -66,6 +67,14 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         use_vllm=vllm,
         **options,
     )
+
+
+def optimizer_of(config: Config) -> tuple[type, dict[str, Any]] | None:
+    """The optimizer's class and arguments, as Trainer wants them; None: torch's AdamW, Trainer's default."""
+    train = config.train
+    if train.optimizer == "adamw" and config.model.dtype != "bfloat16":
+        return None
+    return CompactAdamW, {"lr": train.lr, "bits": 8 if train.optimizer == "adam8bit" else 32, "seed": train.seed}
 
 
 def adapter(config: Config) -> Any:

@@ -52,8 +52,10 @@ class KeptBytes(NamedTuple):
 
 
 KEPT = {  # (type of the weights and of the products, whether only adapters are trained)
-    ("fused", False): KeptBytes(12, 4, 4, 6, 2),
-    ("fused", True): KeptBytes(18, 6, 4, 6, 2),
+    ("fused mixed", False): KeptBytes(12, 4, 4, 6, 2),
+    ("fused mixed", True): KeptBytes(18, 6, 4, 6, 2),
+    ("fused bfloat16", False): KeptBytes(8, 4, 4, 6, 2),
+    ("fused bfloat16", True): KeptBytes(14, 6, 4, 6, 2),
     ("mixed", False): KeptBytes(26, 4, 4, 8, 6),
     ("bfloat16", False): KeptBytes(16, 4, 4, 8, 6),
     ("float32", False): KeptBytes(24, 8, 8, 16, 8),
@@ -63,6 +65,7 @@ KEPT = {  # (type of the weights and of the products, whether only adapters are 
 }
 HEAD_TOKENS = 2048  # whose logits are there at a time
 HEAD_BYTES = 4 + 2  # of a logit, and of its gradient
+HEAD_GRADIENT = 4 + 4  # of a weight of the head: its gradient so far, and that of a piece
 LAYER_GRADIENTS = 1.0  # gradients of one layer on their way back, over what it keeps
 STATES = {"adamw": 8.0, "adam8bit": 2 + 8 / 256}  # bytes of the optimizer for a trained weight
 CUDA = int(1.2 * GIB)  # context and libraries
@@ -236,8 +239,8 @@ class MemoryPlan:
         """The bytes of one pass of the update, forward and backward."""
         model, shape = self.config.model, self.shape
         kind = "bfloat16" if model.dtype == "bfloat16" else "mixed" if self._mixed else "float32"
-        fused = kind == "mixed" and self.device.gpu and self.config.train.update == "packed"
-        kept = KEPT["fused" if fused else kind, model.lora_rank > 0]
+        fused = self._mixed and self.device.gpu and self.config.train.update == "packed"
+        kept = KEPT[f"fused {kind}" if fused else kind, model.lora_rank > 0]
         queries, keys = shape.heads * shape.width, shape.kv_heads * shape.width
         layer = kept.hidden * shape.hidden + kept.queries * queries + kept.keys * keys + kept.inner * shape.inner
         layer += kept.qk_norm * (queries + keys) * shape.qk_norm + 4 * shape.heads  # the last: log-sum-exps
@@ -245,7 +248,8 @@ class MemoryPlan:
         layer, back = layer * tokens, int(LAYER_GRADIENTS * layer * tokens)
         casts = 2 * shape.linear if kind == "mixed" else 0
         head = min(tokens, HEAD_TOKENS) * shape.vocabulary * HEAD_BYTES
-        head += 0 if model.lora_rank else 4 * shape.vocabulary * shape.hidden  # the gradient of its weights
+        of_weight = (2 if casts else 0) + (0 if model.lora_rank else HEAD_GRADIENT)
+        head += of_weight * shape.vocabulary * shape.hidden
         if recompute:
             whole = (shape.layers + 1) * stream + max(casts + head, casts // shape.layers + layer + back)
         else:

@@ -37,7 +37,7 @@ from ..models import ModelSource
 from ..models.weights import load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
-from .arguments import adapter, arguments, importance_of, objective_of
+from .arguments import adapter, arguments, importance_of, objective_of, optimizer_of
 from .packed import share_prompts
 from .plan import Batches, order
 from .recorder import saving
@@ -83,6 +83,7 @@ class TrlStageTrainer(GRPOTrainer):
             peft_config=adapter(config),
             callbacks=list(callbacks),
         )
+        self.optimizer_cls_and_kwargs = optimizer_of(config)
         self.packed = self._packed_updates() if counts.pass_tokens else None
         self.updates: list[Update] = []
         if self.ref_model is not None and source.adapter:  # which TRL does not know of: it loads the model by its name

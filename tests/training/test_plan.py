@@ -44,6 +44,6 @@ def test_a_plan_can_be_made_for_a_gpu_that_is_not_here(tmp_path, monkeypatch):
     assert "model.lora_rank=32 (" in lack.partition("what fits: ")[2]
     assert large.missing == []
     said = dict(large.lines)
-    assert "a GPU of 141 GiB" in said["memory"] and said["memory"].endswith("recompute: yes")
+    assert "a GPU of 141 GiB" in said["memory"] and said["memory"].endswith("recompute: no")
     assert "in packed passes of up to " in said["batches"]
     assert "guessed from its name" in said["model"]
