@@ -143,7 +143,8 @@ class _Rotate(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _turned(grad, *ctx.saved_tensors, -1.0), None, None
+        cos, sin = ctx.saved_tensors
+        return _turned(grad, cos, sin, -1.0), None, None
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, way: float) -> Tensor:
