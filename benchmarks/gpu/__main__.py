@@ -12,5 +12,6 @@ if __name__ == "__main__":
         "step",
         "shape",
         "memory",
+        "attention",
         stopped="stopped; the same command goes on with what is left",
     )

@@ -19,6 +19,7 @@ from .shadow import head_width
 
 SPLITS = (1, 4, 16)
 BUSY = 256  # programs of attention, which keep a GPU busy
+TUNING = ((32, 1, 3), (32, 2, 3))  # tokens of a block, warps, stages: of heads up to 64 wide, and of wider ones
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
@@ -60,12 +61,13 @@ def silu_times(both: torch.Tensor) -> torch.Tensor:
 
 def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor] | None, pools: Pools,
-    layer: int, rows: Rows, scale: float, splits: int = 0,
+    layer: int, rows: Rows, scale: float, splits: int = 0, tuning: tuple[int, int, int] | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """Store the newest key and value of each row, and attend to them, to the row's own before and to its prompt's.
 
     q (n, heads, 1, head_dim), k and v (n, kv_heads, 1, head_dim) -> (n, 1, heads, head_dim). `angles`: the cosines and
-    sines (n, 1, head_dim) that q and k still have to be rotated by. `splits`: see SPLITS; 0: as the rows ask for.
+    sines (n, 1, head_dim) that q and k still have to be rotated by. `splits`: one of
+    SPLITS; 0: as the rows ask for. `tuning`: see TUNING.
     """
     n, heads, _, width = q.shape
     keys, kv_heads = pools.keys[layer], k.shape[1]
@@ -73,6 +75,7 @@ def attend(
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
     splits = splits or _splits(n * kv_heads)
+    block, warps, stages = tuning or TUNING[width > 64]
     parts = torch.empty(n * heads, splits, width, device=q.device) if splits > 1 else out
     sums = torch.empty(2, n * heads, splits, device=q.device) if splits > 1 else out
     _attend[(kv_heads, n, splits)](
@@ -81,7 +84,7 @@ def attend(
         scale, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), cos.stride(0),
         pools.table.shape[1], keys.stride(0),
         KV_HEADS=kv_heads, GROUP=group, PADDED=max(16, triton.next_power_of_2(group)), HALF=width // 2,
-        ROTATE=angles is not None, PAGE=PAGE, BLOCK=32, SPLITS=splits, num_warps=1 if width <= 64 else 2, num_stages=3,
+        ROTATE=angles is not None, PAGE=PAGE, SPLITS=splits, BLOCK=block, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     if splits > 1:
         _joined[(n * heads,)](parts, sums, out, n * heads * splits, SPLITS=splits, WIDTH=width, num_warps=1)
