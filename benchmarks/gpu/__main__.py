@@ -8,6 +8,7 @@ if __name__ == "__main__":
         "arms",
         "sample",
         "packed",
+        "gamed",
         "step",
         "shape",
         "memory",

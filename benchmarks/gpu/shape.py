@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import tempfile
 import time
@@ -45,7 +44,8 @@ from microcoder.models.weights import load_shape, load_tokenizer
 from microcoder.runs import Run, read_rollouts
 from microcoder.schema import Problem, Solution, Verdict
 from microcoder.training.launch import begin, problems_of, stages_left, train_stage
-from microcoder.training.plan import batches, describe
+from microcoder.training.memory import GIB, peak
+from microcoder.training.plan import batches, fitted
 from microcoder.training.recorder import TrlSetup
 
 PEAK = 790.0  # TFLOP/s
@@ -168,27 +168,25 @@ def inside(spec: dict[str, Any]) -> None:
     weights, made_s = write_model(spec["shape"], Path(spec["model"]))
     folder = Path(spec["folder"]) / "run"
     config = load(None, [*spec["words"], f"model.name={spec['model']}"])
-    plan = describe(config, folder)
-    words = dict(plan.lines)["memory"]
-    for lack in plan.missing:
-        print(f"missing: {lack}")
-    figure = re.search(r"about ([\d.]+) GiB", words)
-    known = {"weights": weights, "made_s": made_s, "plan": words, "plan_gib": float(figure[1]) if figure else None}
     try:
-        train(config, folder, Lines(spec["lines"]), known)
+        train(config, folder, Lines(spec["lines"]), {"weights": weights, "made_s": made_s})
     except KeyboardInterrupt:
         print("stopped")
 
 
 def train(config: Config, folder: Path, lines: Lines, known: dict[str, Any]) -> None:
     """What `microcoder train` does, with a coin for a judge."""
-    counts, source = batches(config), resolve(config.model.name)
+    source = resolve(config.model.name)
     with Run.create(folder, to_toml(config), {"engine": "trl", "model": config.model.name}) as run:
         observer = Worked(run, config, lines, known)
         loaded = problems_of(config, load_tokenizer(source), observer)
         observer.prompts = {one.id: len(ids) for one, ids in zip(*loaded["train"], strict=True)}
+        need = fitted(config, source, max(observer.prompts.values()))
+        observer.known |= {"plan": need.words(), "plan_gib": peak(need.parts()) / GIB}
         begin(config, run, None)
-        setup = TrlSetup(config, run, source, counts, Coin(), observer, loaded["train"], loaded["test"])
+        observer.config = config = need.config
+        counts = batches(config)
+        setup = TrlSetup(config, run, source, counts, Coin(), observer, *loaded.values(), need.crowded)
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
 
@@ -207,7 +205,7 @@ class Worked(Watch):
         share = batches(self.config).mini * self.config.grpo.samples  # of an update
         parts = [rows[n : n + share] for n in range(0, len(rows), share)]
         first, *later = [forward(self.shape, self.known["weights"], part, self.prompts) for part in parts]
-        times = 4 if self.config.model.gradient_checkpointing else 3
+        times = 4 if self.config.model.gradient_checkpointing is True else 3
         work = times * first[0] + sum((times + 1) * flops for flops, _ in later)
         tflops = work / metrics["update_s"] / 1e12
         tokens = first[1] + sum(tokens for _, tokens in later)

@@ -158,7 +158,7 @@ class RolloutConfig(Section):
         default=0.4,
         gt=0,
         lt=1,
-        description="The share of a GPU's memory that graph's keys and values may take; with verl, that vLLM may take.",
+        description="The share of a GPU's memory that keys and values may take; with verl, that vLLM may take.",
     )
     top_p: float = Field(default=1.0, gt=0, le=1, description="Sample from the smallest set of tokens with this mass.")
     top_k: int = Field(default=0, ge=0, description="Sample from this many likeliest tokens; 0: all.")

@@ -68,9 +68,9 @@ class Call:
         self.unread = deque(order)
         self.pages = Pages(pages, prompts, sampling.limit, CHUNK)
         self.left = [sampling.samples] * len(prompts)  # responses of each prompt that are not finished
-        self.size = max(1, min(sampler.batch, len(self.waiting)))
-        self.owners: list[Text | None] = [None] * self.size
-        self.slots = list(range(self.size))[::-1]  # those that are free
+        self.most = self.size = max(1, min(sampler.batch, len(self.waiting)))  # rows, and how many of them are launched
+        self.owners: list[Text | None] = [None] * self.most
+        self.slots = list(range(self.most))[::-1]  # those that are free
         self.usage = Usage(pages=pages)
         self.produced = self.handed = 0
         draw = random.Random(sampling.seed)
@@ -83,7 +83,7 @@ class Call:
         while any(owner is not None for owner in self.owners) or self.waiting or before is not None:
             if not self._grow():
                 self._admit()
-            self._shrink()
+            self._resize()
             look = self._launch() if any(owner is not None for owner in self.owners) else None
             if before is not None:
                 yield from self._finished(before)
@@ -146,21 +146,22 @@ class Call:
             some.append(one)
         self.sampler.read(some)
 
-    def _shrink(self) -> None:
-        """Compact the rows when nothing waits and half of them are free."""
+    def _resize(self) -> None:
+        """Launch the smallest graph that holds the responses, whose rows move together if need be."""
         live = [owner for owner in self.owners if owner is not None]
-        size = self.size
-        while size > SMALLEST and len(live) <= -(-size // 2):
-            size = -(-size // 2)
-        if self.waiting or not live or size == self.size:
+        self.size = self.most
+        while self.size > SMALLEST and len(live) <= -(-self.size // 2):
+            self.size = -(-self.size // 2)
+        if all(owner is None for owner in self.owners[self.size :]):
             return
         empty = [row for row, owner in enumerate(self.owners) if owner is None]
-        order = [owner.row for owner in live] + empty[: size - len(live)]
-        self.sampler.state[:, :size] = self.sampler.state[:, torch.tensor(order, device=self.sampler.device)]
-        self.owners = [*live, *[None] * (size - len(live))]
+        order = [owner.row for owner in live] + empty[: self.size - len(live)]
+        state = self.sampler.state
+        state[:, : self.size] = state[:, self.sampler.copied(order)]
+        Rows(state).done[self.size :] = 1
+        self.owners = [*live, *[None] * (self.most - len(live))]
         for row, owner in enumerate(live):
             owner.row = row
-        self.size = size
 
     def _launch(self) -> _Look:
         sampler = self.sampler
@@ -174,13 +175,14 @@ class Call:
         self.usage.steps += CHUNK
         self.usage.slot_steps += CHUNK * self.size
         state = sampler.state[4:6, : self.size]  # lengths and done
+        owners = self.owners[: self.size]
         if not sampler.cuda:
-            return _Look(list(self.owners), state.clone(), None, bool(self.waiting), CHUNK * self.size)
+            return _Look(owners, state.clone(), None, bool(self.waiting), CHUNK * self.size)
         host = torch.empty(state.shape, dtype=state.dtype, pin_memory=True)
         host.copy_(state, non_blocking=True)
         event = torch.cuda.Event(blocking=True)  # waiting for it leaves the core to the judge
         event.record()
-        return _Look(list(self.owners), host, event, bool(self.waiting), CHUNK * self.size)
+        return _Look(owners, host, event, bool(self.waiting), CHUNK * self.size)
 
     def _finished(self, look: _Look) -> list[Completion]:
         """Hand out what is finished, and put what was preempted back in line."""

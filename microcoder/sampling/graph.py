@@ -1,7 +1,7 @@
 """Sampling through CUDA graphs: the whole decode step is one launch, and the batch stays full.
 
 1. A slot holds one response. When one is finished a waiting one takes its slot, so short responses do not wait for long
-   ones; when none waits any more, the rows that are left move together and a smaller graph goes on.
+   ones; when none can, the rows that are left move together and a smaller graph goes on.
 2. A prompt is read once. Its keys and values are stored once, for all of its samples.
 3. Keys and values lie in pages, which are taken as responses grow; when they run out, the response that was admitted
    last goes back into the queue with the tokens it has (`pages.py`).
@@ -161,7 +161,7 @@ class GraphSampler:
                 f"and values, and there are {most / 2**30:.1f} GiB (rollout.memory={self.memory:g} of this GPU is "
                 f"{share / 2**30:.1f} GiB); {advice}, or lower the limit"
             )
-        if self.mapped:
+        if self.mapped and taken < pages * size:
             self.mapped.map(pages * size)
         return pages
 

@@ -17,6 +17,9 @@ import triton.language as tl
 from .plain import PAGE, Pools, Rows
 from .shadow import head_width
 
+SPLITS = (1, 4, 16)
+BUSY = 256  # programs of attention, which keep a GPU busy
+
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
     """x / rms(x) * weight over the last dimension, rounded once, to `dtype`."""
@@ -57,27 +60,37 @@ def silu_times(both: torch.Tensor) -> torch.Tensor:
 
 def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor] | None, pools: Pools,
-    layer: int, rows: Rows, scale: float,
+    layer: int, rows: Rows, scale: float, splits: int = 0,
 ) -> torch.Tensor:  # fmt: skip
     """Store the newest key and value of each row, and attend to them, to the row's own before and to its prompt's.
 
     q (n, heads, 1, head_dim), k and v (n, kv_heads, 1, head_dim) -> (n, 1, heads, head_dim). `angles`: the cosines and
-    sines (n, 1, head_dim) that q and k still have to be rotated by.
+    sines (n, 1, head_dim) that q and k still have to be rotated by. `splits`: see SPLITS; 0: as the rows ask for.
     """
     n, heads, _, width = q.shape
     keys, kv_heads = pools.keys[layer], k.shape[1]
     group = heads // kv_heads
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
-    _attend[(kv_heads, n)](
-        q, k, v, cos, sin, keys, pools.values[layer], out,
+    splits = splits or _splits(n * kv_heads)
+    parts = torch.empty(n * heads, splits, width, device=q.device) if splits > 1 else out
+    sums = torch.empty(2, n * heads, splits, device=q.device) if splits > 1 else out
+    _attend[(kv_heads, n, splits)](
+        q, k, v, cos, sin, keys, pools.values[layer], out, parts, sums, n * heads * splits,
         pools.table, rows.prefix_length, rows.slot, rows.length, rows.done,
         scale, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1), cos.stride(0),
         pools.table.shape[1], keys.stride(0),
         KV_HEADS=kv_heads, GROUP=group, PADDED=max(16, triton.next_power_of_2(group)), HALF=width // 2,
-        ROTATE=angles is not None, PAGE=PAGE, BLOCK=32, num_warps=1 if width <= 64 else 2, num_stages=3,
+        ROTATE=angles is not None, PAGE=PAGE, BLOCK=32, SPLITS=splits, num_warps=1 if width <= 64 else 2, num_stages=3,
     )  # fmt: skip
+    if splits > 1:
+        _joined[(n * heads,)](parts, sums, out, n * heads * splits, SPLITS=splits, WIDTH=width, num_warps=1)
     return out
+
+
+def _splits(programs: int) -> int:
+    """Into how many parts a text is split, each read by a program of its own, so that few rows keep the GPU busy."""
+    return SPLITS[0] if programs >= BUSY else SPLITS[1] if programs >= BUSY // 8 else SPLITS[2]
 
 
 def pick(
@@ -112,7 +125,7 @@ def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
     written, number = make(16, 16, dtype=torch.int32), make((), dtype=torch.int64)
     calls = [
         lambda: pick(logits, None, rows, written[0, :1], written, make(16, 16), make(()), number),
-        lambda: attend(q, k, v, (angle, angle), pools, 0, rows, 1.0),
+        *(functools.partial(attend, q, k, v, (angle, angle), pools, 0, rows, 1.0, n) for n in SPLITS),
         lambda: rotate(q, k, angle, angle),
         lambda: rms_norm(hidden, hidden[0, 0], 1e-5, dtype),
         lambda: silu_times(both),
@@ -171,14 +184,14 @@ def _silu_times(both, out, width, BLOCK: tl.constexpr):
     tl.store(out + row * width + at, a / (1.0 + tl.exp(-a)) * b, inside)
 
 
-@triton.jit(do_not_specialize=["columns"])
+@triton.jit(do_not_specialize=["columns", "sum_count"])
 def _attend(
-    q, k, v, cos, sin, keys, values, out, table, prefix_length, slot, length, done, scale,
+    q, k, v, cos, sin, keys, values, out, parts, sums, sum_count, table, prefix_length, slot, length, done, scale,
     q_n, q_h, k_n, k_h, v_n, v_h, c_n, columns, page_size,
     KV_HEADS: tl.constexpr, GROUP: tl.constexpr, PADDED: tl.constexpr, HALF: tl.constexpr, ROTATE: tl.constexpr,
-    PAGE: tl.constexpr, BLOCK: tl.constexpr,
+    PAGE: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """Head by head in two halves, which rotation mixes: q1 and q2, k1 and k2.
+    """Head by head in two halves, which rotation mixes: q1 and q2, k1 and k2. The first split has the newest token too.
 
     Places count through the pages of a row: the prompt's from 0 on, its own from `own_page * PAGE` on.
     """
@@ -201,20 +214,23 @@ def _attend(
         a, b = k1.to(tl.float32), k2.to(tl.float32)
         k1, k2 = (a * c1 - b * s1).to(k1.dtype), (b * c2 + a * s2).to(k2.dtype)
     live = tl.load(done + row) == 0
+    split = tl.program_id(2)
+    first = split == 0
+    stores = live & first
     shared_count, own_count = tl.load(prefix_length + row).to(tl.int32), tl.load(length + row).to(tl.int32)
     own_page = (shared_count + PAGE - 1) // PAGE
     pages = table + tl.load(slot + row) * columns
     of_head = kv * (PAGE * WIDTH)
     last_page = tl.load(pages + own_page + own_count // PAGE, live, other=0).to(tl.int64)
     to = last_page * page_size + of_head + own_count % PAGE * WIDTH
-    tl.store(keys + to + half, k1, half < tl.where(live, HALF, 0))
-    tl.store(keys + to + HALF + half, k2, half < tl.where(live, HALF, 0))
-    tl.store(values + to + whole, newest, whole < tl.where(live, WIDTH, 0))
+    tl.store(keys + to + half, k1, half < tl.where(stores, HALF, 0))
+    tl.store(keys + to + HALF + half, k2, half < tl.where(stores, HALF, 0))
+    tl.store(values + to + whole, newest, whole < tl.where(stores, WIDTH, 0))
     # the newest begins the running softmax: the highest score, the sum of exp(score - highest), the weighted values
     same = q1.to(tl.float32) * k1.to(tl.float32) + q2.to(tl.float32) * k2.to(tl.float32)
-    highest = tl.sum(same, 1) * scale  # (PADDED,)
-    total = tl.full((PADDED,), 1.0, tl.float32)
-    result = tl.zeros((PADDED, WIDTH), tl.float32) + newest.to(tl.float32)[None, :]
+    highest = tl.where(first, tl.sum(same, 1) * scale, -1.0e30)  # (PADDED,)
+    total = tl.zeros((PADDED,), tl.float32) + tl.where(first, 1.0, 0.0)
+    result = tl.zeros((PADDED, WIDTH), tl.float32) + tl.where(first, newest.to(tl.float32), 0.0)[None, :]
     shared_count = tl.where(live, shared_count, 0)  # a row that is done reads nothing
     own_count = tl.where(live, own_count, 0)
     turn = (shared_count + BLOCK - 1) // BLOCK  # from this block on, they are its own
@@ -222,16 +238,23 @@ def _attend(
     own_end = own_page * PAGE + own_count
     of_block = tl.arange(0, BLOCK)
     inner = of_block[:, None] * WIDTH
-    for number in range(turn + (own_count + BLOCK - 1) // BLOCK):
+    count = turn + (own_count + BLOCK - 1) // BLOCK
+    share = (count + SPLITS - 1) // SPLITS
+    start = split * share
+    count = tl.minimum(count, start + share)
+    # looked up a block ahead: a look-up and what depends on it in one turn would leave no stage to read ahead in
+    page = tl.load(pages + (start + tl.where(start < turn, 0, skipped)) // (PAGE // BLOCK), start < count, other=0)
+    for number in range(start, count):
         block = number + tl.where(number < turn, 0, skipped)
         end = tl.where(number < turn, shared_count, own_end)
-        page = tl.load(pages + block // (PAGE // BLOCK)).to(tl.int64)
-        begin = page * page_size + of_head + block % (PAGE // BLOCK) * (BLOCK * WIDTH)
+        begin = page.to(tl.int64) * page_size + of_head + block % (PAGE // BLOCK) * (BLOCK * WIDTH)
         place = block * BLOCK + of_block
         there = place[:, None] < end
         p1 = tl.load(keys + begin + (inner + half[None, :]), there, other=0.0)  # (BLOCK, HALF)
         p2 = tl.load(keys + begin + (inner + HALF + half[None, :]), there, other=0.0)
         past = tl.load(values + begin + (inner + whole[None, :]), there, other=0.0)  # (BLOCK, WIDTH)
+        after = number + 1 + tl.where(number + 1 < turn, 0, skipped)
+        page = tl.load(pages + after // (PAGE // BLOCK), number + 1 < count, other=0)
         score = tl.dot(q1, tl.trans(p1), input_precision="ieee")  # (PADDED, BLOCK)
         score = tl.dot(q2, tl.trans(p2), score, input_precision="ieee") * scale
         score = tl.where(place[None, :] < end, score, -1.0e30)
@@ -241,8 +264,26 @@ def _attend(
         total = total * shrink + tl.sum(weight, 1)
         result = result * shrink[:, None] + tl.dot(weight.to(past.dtype), past, input_precision="ieee")
         highest = now
-    at_out = out + (row * KV_HEADS * GROUP + kv * GROUP + member) * WIDTH + whole[None, :]
-    tl.store(at_out, result / total[:, None], (member < GROUP) & (whole[None, :] < WIDTH))
+    head = row * KV_HEADS * GROUP + kv * GROUP + member
+    valid = (member < GROUP) & (whole[None, :] < WIDTH)
+    if SPLITS == 1:
+        tl.store(out + head * WIDTH + whole[None, :], result / total[:, None], valid)
+    else:
+        place = head * SPLITS + split
+        tl.store(parts + place * WIDTH + whole[None, :], result, valid)
+        tl.store(sums + place, highest[:, None], member < GROUP)
+        tl.store(sums + sum_count + place, total[:, None], member < GROUP)
+
+
+@triton.jit(do_not_specialize=["sum_count"])
+def _joined(parts, sums, out, sum_count, SPLITS: tl.constexpr, WIDTH: tl.constexpr):
+    head = tl.program_id(0).to(tl.int64)
+    split, whole = tl.arange(0, SPLITS), tl.arange(0, WIDTH)
+    highest = tl.load(sums + head * SPLITS + split)
+    weight = tl.exp(highest - tl.max(highest))
+    total = tl.sum(weight * tl.load(sums + sum_count + head * SPLITS + split))
+    part = tl.load(parts + (head * SPLITS + split)[:, None] * WIDTH + whole[None, :])
+    tl.store(out + head * WIDTH + whole, tl.sum(part * weight[:, None], 0) / total)
 
 
 @triton.jit(do_not_specialize=["end_count", "capacity"])

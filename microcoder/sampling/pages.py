@@ -17,7 +17,8 @@ import torch
 
 from .plain import PAGE
 
-SPARE = 4  # pages that each response may still take before prompts are read ahead of need
+RESERVE = 1  # pages that are kept for each response being written when another is admitted
+AHEAD_RESERVE = 4  # and when a prompt is read before it is needed
 
 
 def pages_of(tokens: int) -> int:
@@ -63,7 +64,7 @@ class Pages:
         """Give a response its slot and the pages to begin with, the prompt's included; False if too few are free."""
         prompt = 0 if one.prompt in self.stored else pages_of(self.lengths[one.prompt])
         own = pages_of(min(len(one.ids) + self.chunk, self.limit))
-        if prompt + own + self._growth(1, len(self.live) + 1, self.owned + own) > len(self.free):
+        if prompt + own + self._growth(RESERVE, len(self.live) + 1, self.owned + own) > len(self.free):
             if self.live:
                 return False
             self._drop_idle(one.prompt)  # alone it always fits
@@ -79,7 +80,7 @@ class Pages:
     def store(self, prompt: int) -> bool:
         """Take pages for a prompt that is not needed yet; False if responses may need them sooner."""
         count = pages_of(self.lengths[prompt])
-        if count + self._growth(SPARE, len(self.live), self.owned) > len(self.free):
+        if count + self._growth(AHEAD_RESERVE, len(self.live), self.owned) > len(self.free):
             return False
         self.stored[prompt] = self._take(count)
         return True
@@ -125,7 +126,7 @@ class Pages:
         first = self.lengths[prompt]
         at = torch.arange(begin, end)
         at = torch.where(at < first, at, at - first + pages_of(first) * PAGE)
-        return torch.tensor([*self.stored[prompt], *own])[at // PAGE] * PAGE + at % PAGE
+        return torch.tensor([*self.stored[prompt], *own], dtype=torch.long)[at // PAGE] * PAGE + at % PAGE
 
     def _growth(self, each: int, live: int, owned: int) -> int:
         """Pages that so many responses, which own so many, may still take: `each` at most, on average."""

@@ -1,4 +1,4 @@
-"""Norms, rotation and the gate of an update in one kernel each, forward and backward, in Triton.
+"""Norms, rotation, gate and head of an update in one kernel each, forward and backward, in Triton.
 
 Between the matrix products of a layer, transformers makes some fifty passes over memory under autocast, which take as
 long as the products. Here each function reads what it needs once, computes in float32 and rounds once, to the type
@@ -143,7 +143,8 @@ class _Rotate(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _turned(grad, *ctx.saved_tensors, -1.0), None, None
+        cos, sin = ctx.saved_tensors
+        return _turned(grad, cos, sin, -1.0), None, None
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, way: float) -> Tensor:
@@ -167,7 +168,56 @@ def _warps(width: int) -> int:
     return 1 if width <= 256 else 4 if width <= 2048 else 8
 
 
+def scores(logits: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Log-probabilities (n,) of `targets` (n,) under softmax(logits (n, words) / temperature), and the log-sum-exps."""
+    count, words = logits.shape
+    found, sums = torch.empty(2, count, device=logits.device)
+    _scores[(count,)](logits, targets, found, sums, words, 1 / temperature, LANES=4096, num_warps=8)
+    return found, sums
+
+
+def slopes(
+    logits: Tensor, targets: Tensor, sums: Tensor, grad: Tensor, temperature: float, dtype: torch.dtype
+) -> Tensor:
+    """The gradient (n, words) that `scores` sends back to the logits."""
+    out = torch.empty(logits.shape, dtype=dtype, device=logits.device)
+    _slopes[(len(logits), triton.cdiv(logits.shape[1], 4096))](
+        logits, targets, sums, grad, out, logits.shape[1], 1 / temperature, LANES=4096, num_warps=8
+    )
+    return out
+
+
 # --- the kernels
+
+
+@triton.jit
+def _scores(logits, targets, found, sums, words, scale, LANES: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    lane = tl.arange(0, LANES)
+    highest = tl.full((LANES,), -1.0e30, tl.float32)
+    total = tl.zeros((LANES,), tl.float32)
+    for start in range(0, words, LANES):
+        at = start + lane
+        x = tl.load(logits + row * words + at, at < words, other=-1.0e30) * scale
+        now = tl.maximum(highest, x)
+        total = total * tl.exp(highest - now) + tl.where(at < words, tl.exp(x - now), 0.0)
+        highest = now
+    top = tl.max(highest)
+    mass = tl.log(tl.sum(total * tl.exp(highest - top))) + top
+    target = tl.load(targets + row)
+    tl.store(found + row, tl.load(logits + row * words + target) * scale - mass)
+    tl.store(sums + row, mass)
+
+
+@triton.jit
+def _slopes(logits, targets, sums, grad, out, words, scale, LANES: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * LANES + tl.arange(0, LANES)
+    inside = at < words
+    x = tl.load(logits + row * words + at, inside, other=0.0) * scale
+    share = tl.exp(x - tl.load(sums + row))
+    there = tl.where(at == tl.load(targets + row), 1.0, 0.0)
+    tl.store(out + row * words + at, (there - share) * tl.load(grad + row) * scale, inside)
 
 
 @triton.jit

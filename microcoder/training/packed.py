@@ -181,32 +181,30 @@ class _Head(torch.autograd.Function):
     def forward(
         ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, temperature: float, dtype: torch.dtype
     ) -> Tensor:
-        found = torch.empty(len(states), device=states.device)
-        sums = torch.empty_like(found)
-        factor = weight.to(dtype)
-        for part in _pieces(len(states)):
-            logits = _product(states[part].to(dtype), factor.t()).div_(temperature)
-            sums[part] = logits.logsumexp(-1)
-            found[part] = logits.gather(1, targets[part, None])[:, 0] - sums[part]
+        from .fused import scores
+
+        factor = weight.to(dtype).t()
+        parts = [scores(_product(states[n].to(dtype), factor), targets[n], temperature) for n in _pieces(len(states))]
+        found, sums = map(torch.cat, zip(*parts, strict=True))
         ctx.save_for_backward(states, weight, targets, sums)
         ctx.temperature, ctx.dtype = temperature, dtype
         return found
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
+        from .fused import slopes
+
         states, weight, targets, sums = ctx.saved_tensors
         factor = weight.to(ctx.dtype)
         to_states = torch.empty_like(states)
         to_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
-        for part in _pieces(len(states)):
-            scale = (grad[part] / ctx.temperature)[:, None]
-            here = states[part].to(ctx.dtype)
-            logits = _product(here, factor.t()).div_(ctx.temperature)
-            slopes = logits.sub_(sums[part, None]).exp_().mul_(-scale)  # one-hot(target) - softmax, times grad / T
-            slopes = slopes.scatter_add_(1, targets[part, None], scale).to(ctx.dtype)
-            to_states[part] = slopes @ factor
+        for n in _pieces(len(states)):
+            here = states[n].to(ctx.dtype)
+            logits = _product(here, factor.t())
+            part = slopes(logits, targets[n], sums[n], grad[n], ctx.temperature, ctx.dtype)
+            to_states[n] = part @ factor
             if to_weight is not None:
-                to_weight += _product(slopes.t(), here)
+                to_weight += _product(part.t(), here)
         return to_states, None if to_weight is None else to_weight.to(weight.dtype), None, None, None
 
 

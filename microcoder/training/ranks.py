@@ -20,8 +20,8 @@ def first() -> bool:
 
 
 def share(workers: int) -> int:
-    """This process's part of a machine's cores."""
-    return max(1, workers // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    """This process's part of a machine's cores; one that feeds a GPU keeps a core for itself."""
+    return max(1, workers // int(os.environ.get("LOCAL_WORLD_SIZE", "1")) - _cuda())
 
 
 def together() -> None:

@@ -66,10 +66,14 @@ DONE = [0, 0, 0, 0, 0, 0, 1, 1]  # the last one has no page for another token
 
 @check
 def attention():
-    return {f"{group}, {rotated}": attended(group, rotated) for group, rotated in CASES}
+    return {
+        f"{group}, {rotated}, {splits}": attended(group, rotated, splits)
+        for group, rotated in CASES
+        for splits in kernels.SPLITS
+    }
 
 
-def attended(group, rotated):
+def attended(group, rotated, splits):
     kv_heads, count = 2, len(PREFIXES)
     rows = rows_of(count, prefix_length=PREFIXES, length=LENGTHS, done=DONE, slot=[4, 0, 7, 2, 6, 1, 5, 3])
     table = torch.randperm(40)[: 4 * count].view(count, 4).int()  # prompts of up to two pages, and two of their own
@@ -80,7 +84,7 @@ def attended(group, rotated):
     q, k, v = states.split([group * kv_heads, kv_heads, kv_heads], 1)
     q[3] *= 60  # scores whose exp is too large a number
     angles = tuple(torch.randn(2, count, 1, WIDTH)) if rotated else None
-    got = kernels.attend(q, k, v, angles, ours, 1, rows, 0.2)
+    got = kernels.attend(q, k, v, angles, ours, 1, rows, 0.2, splits)
     if angles is not None:
         q, k = modeling_llama.apply_rotary_pos_emb(q, k, *angles)
     expected = plain.attend(q, k, v, None, pools, 1, rows, 0.2)
@@ -92,12 +96,17 @@ def attended(group, rotated):
     }
 
 
+@pytest.mark.parametrize("splits", kernels.SPLITS)
 @pytest.mark.parametrize(("group", "rotated"), CASES)
-def test_attention_is_the_plain_one_whether_or_not_it_has_to_rotate(found, group, rotated):
-    case = found["attention"][f"{group}, {rotated}"]
+def test_attention_is_the_plain_one_whether_or_not_it_has_to_rotate_or_is_split(found, group, rotated, splits):
+    case = found["attention"][f"{group}, {rotated}, {splits}"]
     assert case["attended"] < 1e-4
     assert case["stored"] < 1e-6  # the newest keys and values, and nothing else: not those of a row that is done
     assert case["finite"]
+
+
+def test_few_rows_are_split_into_many_programs():
+    assert [kernels._splits(programs) for programs in (1024, 256, 255, 32, 31, 1)] == [1, 1, 4, 4, 16, 16]
 
 
 # --- the next token

@@ -7,12 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from tiny_models import tiny
+from tiny_models import random_prompts, tiny
 
-from microcoder.sampling import GraphSampler, NotCapturable, mapped
-from microcoder.sampling.mapped import Access, Addresses, MappingError, Properties
+from microcoder.sampling import GraphSampler, NotCapturable, Sampling, mapped
+from microcoder.sampling.mapped import Access, Addresses, MappedMemory, MappingError, Properties
 
 UNIT = 2**21
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
 
 class Driver:
@@ -110,7 +111,8 @@ def test_a_call_that_fails_is_named_and_nothing_stays_behind(closing, name):
     assert (driver.mappings, driver.reserved) == ({}, {})
 
 
-def test_without_the_driver_there_is_no_such_memory():
+def test_without_the_driver_there_is_no_such_memory(monkeypatch):
+    monkeypatch.setattr(mapped, "driver", lambda: ctypes.CDLL("no-such-library.so"))
     assert mapped.reserve(torch.device("cuda"), UNIT) is None
 
 
@@ -160,3 +162,40 @@ def test_one_response_that_does_not_fit_is_refused_with_a_number_that_would_do(s
     sampler.free = 12
     with pytest.raises(NotCapturable, match=r"of 1280 tokens .*; free some, or lower the limit"):
         sampler._take_pages(100, 20)
+
+
+# --- on a GPU
+
+
+@needs_gpu
+def test_on_a_gpu_memory_goes_back_and_comes_again_at_the_same_address():
+    memory = MappedMemory(torch.device("cuda"), 2**30)
+    half = memory.tensor[: 2**29].view(torch.bfloat16)
+    for value in (3.0, 5.0):
+        memory.map(2**29)
+        assert bool((half.fill_(value) == value).all())
+        torch.cuda.empty_cache()
+        taken = torch.cuda.mem_get_info()[0]
+        memory.unmap()
+        assert torch.cuda.mem_get_info()[0] - taken >= 2**29
+    assert half.data_ptr() == memory.addresses.address
+
+
+@needs_gpu
+def test_on_a_gpu_graphs_go_on_after_a_release_and_with_few_pages_responses_come_out_the_same(monkeypatch):
+    sampler = GraphSampler(tiny("llama").to("cuda"), [], dtype=torch.float32)
+    prompts, sampling = random_prompts(1, 5, 70, 3, 17, 2), Sampling(1.0, 200, samples=4)
+
+    def written():
+        return {(c.prompt, c.sample): c.ids for c in sampler(prompts, sampling)}
+
+    expected, room = written(), sampler.room
+    sampler.release()
+    assert sampler.releasable
+    assert sampler.mapped.mapped == 0
+    assert written() == expected
+    assert sampler.room is room
+    take = sampler._take_pages
+    monkeypatch.setattr(sampler, "_take_pages", lambda wanted, needed: take(min(wanted, 12), needed))
+    assert written() == expected
+    assert sampler.usage.preemptions > 0

@@ -9,9 +9,9 @@ import pytest
 import torch
 from tiny_models import random_prompts, tiny
 
-from microcoder.sampling import GraphSampler, Sampling
+from microcoder.sampling import GraphSampler, Sampling, call
 from microcoder.sampling.pages import Pages, Text, pages_of
-from microcoder.sampling.plain import PAGE
+from microcoder.sampling.plain import PAGE, Rows
 
 LIMIT = 3 * PAGE + 8  # which needs four pages
 PROMPTS = random_prompts(1, 5, 70, 3, 17, 2)
@@ -64,22 +64,69 @@ def test_with_few_pages_responses_are_preempted_and_come_out_the_same(llama, tem
         assert torch.allclose(torch.tensor(one.logprobs), torch.tensor(other.logprobs), atol=1e-4)
 
 
-def test_a_response_that_is_preempted_after_rows_have_moved_goes_on_as_it_was(llama):
-    """Half of the responses end early and the rows of the others move together; then pages run out."""
-    prompts, sampling = random_prompts(*range(2, 18)), Sampling(0, 7 * PAGE)
-    endless = [c.ids for c in in_order(GraphSampler(llama, [])(prompts, sampling))]
-    early = [set(ids[:PAGE]) for ids in endless]
-    ends = next(
-        ends
-        for ends in itertools.combinations(range(97), 2)
-        if sum(bool(early[n] & set(ends)) for n in range(16)) >= 8 <= sum(not set(ids) & set(ends) for ids in endless)
-    )
-    sampler = scarce(llama, ends, 48)
-    found = in_order(sampler(prompts, sampling))
-    assert sampler.usage.slot_steps < 0.7 * sampler.usage.steps * 16
+END = 7
+
+
+class Scripted(Scarce):
+    """Writes responses of given lengths instead of what a model says, and sees that each finds its own text in memory.
+
+    The memory holds tokens in the place of keys. Every token is another one: that of a prompt or response at a place.
+    """
+
+    def start(self, prompts, lengths, pages):
+        self.most, self.lengths, self.memory = pages, lengths, torch.full((pages * PAGE,), -1)
+        draw = random.Random(0)  # as a call with seed 0 draws the seeds
+        self.responses = {draw.getrandbits(62): (n, k) for n, some in enumerate(lengths) for k in range(len(some))}
+        self.prompts = prompts
+        return self(prompts, Sampling(1.0, max(map(max, lengths)), samples=len(lengths[0])))
+
+    def written_by(self, n, k):
+        return [1000 * (1 + n * 100 + k) + 10 + at for at in range(self.lengths[n][k] - 1)] + [END]
+
+    def read(self, readings):
+        for one in readings:
+            self.memory[one.to] = torch.tensor(one.ids[one.begin :], dtype=torch.long)
+
+    def step(self, count, sampling):
+        rows = Rows(self.state[:, :count])
+        for row in (rows.done == 0).nonzero()[:, 0].tolist():
+            n, k = self.responses[int(rows.seed[row])]
+            slot, length, first = int(rows.slot[row]), int(rows.length[row]), len(self.prompts[n]) - 1
+            text, table = self.prompts[n] + self.written_by(n, k), self.room.pools.table[slot].long()
+            places = (table[:, None] * PAGE + torch.arange(PAGE)).flatten()
+            places = torch.cat([places[:first], places[pages_of(first) * PAGE :][: length + 1]])
+            assert (int(rows.token[row]), int(rows.position[row])) == (text[first + length], first + length)
+            self.memory[places[-1]] = text[first + length]
+            assert self.memory[places].tolist() == text[: first + length + 1]
+            token = text[first + length + 1]
+            self.written[slot, length], self.logprobs[slot, length] = token, -float(token)
+            rows.token[row], rows.position[row], rows.length[row] = token, first + length + 1, length + 1
+            rows.done[row] = int(token == END)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("batch", [3, 16, 64])
+def test_whatever_the_lengths_every_response_keeps_its_pages_its_slot_and_its_text(llama, monkeypatch, batch, seed):
+    monkeypatch.setattr(call, "SMALLEST", 2)
+    draw = random.Random(seed)
+    prompts = [[-1000 * (n + 1) - at for at in range(draw.choice([1, 2, 65, 130]))] for n in range(6)]
+    lengths = [[draw.choice([1, 5, 64, 65, 150, 260]) for _ in range(3)] for _ in prompts]
+    sampler = Scripted(llama, [END], batch)
+    found = in_order(sampler.start(prompts, lengths, pages=draw.choice([9, 14, 22])))
+    assert [(c.prompt, c.sample) for c in found] == list(itertools.product(range(6), range(3)))
+    assert [c.ids for c in found] == [sampler.written_by(c.prompt, c.sample) for c in found]
+    assert all(c.logprobs == [-float(token) for token in c.ids] for c in found)
+    assert sampler.pages.used == 0
+
+
+def test_a_response_that_is_preempted_after_rows_have_moved_finds_a_slot_that_is_free(llama, monkeypatch):
+    """Four of seven end early and the rows of the others move together; the last is preempted and comes back."""
+    monkeypatch.setattr(call, "SMALLEST", 2)
+    lengths = [[5], [700], [5], [400], [5], [5], [600]]
+    sampler = Scripted(llama, [END])
+    found = in_order(sampler.start([[-1 - n] for n in range(7)], lengths, pages=20))
     assert sampler.usage.preemptions > 0
-    for one, ids in zip(found, endless, strict=True):
-        assert one.ids == [token for n, token in enumerate(ids) if not set(ends) & set(ids[:n])]
+    assert [c.ids for c in found] == [sampler.written_by(c.prompt, c.sample) for c in found]
 
 
 # --- how many at once
@@ -94,6 +141,15 @@ def test_more_short_responses_are_written_at_once_than_long_ones_would_fit(llama
     assert max(len(c.ids) for c in found) < PAGE  # about one token in two ends a response
     assert sampler.usage.most_responses >= 20
     assert sampler.usage.preemptions == 0
+
+
+def test_a_smaller_graph_goes_on_while_there_are_no_pages_for_those_that_wait(llama, monkeypatch):
+    monkeypatch.setattr(call, "SMALLEST", 2)
+    sampler = Scripted(llama, [END])
+    found = list(sampler.start([[-1 - n] for n in range(32)], [[130]] * 32, pages=12))  # three pages each
+    assert len(found) == 32
+    assert sampler.usage.slot_steps <= 8 * sampler.usage.steps  # not 32
+    assert sampler.usage.most_responses <= 6  # one page each, and one to grow
 
 
 def test_a_pool_is_no_larger_than_what_all_responses_could_need(llama):

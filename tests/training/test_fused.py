@@ -20,6 +20,9 @@ from torch import Tensor
 from torch.nn import functional
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
+from microcoder.grpo import token_logprobs
+from microcoder.training import packed
+
 fused = pytest.importorskip("microcoder.training.fused", reason="the kernels need Triton: pip install triton")
 
 
@@ -69,6 +72,15 @@ def checks() -> dict[str, list[float]]:
         )
     for family in ("llama", "qwen2", "qwen3"):
         out[f"model {family}"] = whole(family)
+    targets = torch.randint(30, (11,), generator=rng)
+    exact = [some(11, 8).bfloat16().float(), some(30, 8).bfloat16().float()]
+    packed.PIECE = 4
+    for dtype in (torch.float32, torch.bfloat16):  # which has these factors exactly, and rounds what comes back
+        out[f"head {str(dtype).removeprefix('torch.')}"] = apart(
+            lambda states, weight, dtype=dtype: packed._Head.apply(states, weight, targets, 0.7, dtype),
+            lambda states, weight: token_logprobs((states @ weight.t())[None], targets[None], 0.7)[0],
+            *exact,
+        )
     return out
 
 
@@ -87,7 +99,7 @@ def whole(family: str) -> list[float]:
     return [float((a - b).norm() / b.norm()) for a, b in zip(*found, strict=True) if b.norm() > 1e-6]
 
 
-@pytest.mark.parametrize("what", ["norm", "gated", "rotate"])
+@pytest.mark.parametrize("what", ["norm", "gated", "rotate", "head"])
 def test_results_and_gradients_are_those_of_plain_operations(found: dict[str, list[float]], what: str) -> None:
     assert max(found[f"{what} float32"]) < 1e-6
     assert max(found[f"{what} bfloat16"]) < 5e-3

@@ -14,7 +14,6 @@ from train_runs import resumed, same, timeless, trained, weights
 
 from microcoder.collect import Collector
 from microcoder.grpo import token_logprobs
-from microcoder.training import packed as packed_
 from microcoder.training.packed import fill, inputs, pack, share_prompts
 from microcoder.training.plan import PlanError
 from microcoder.training.trl import TrlStageTrainer
@@ -74,26 +73,6 @@ def test_gradients_are_those_of_single_rows(family: str, recompute: bool) -> Non
     (plain, expected), (packed, gradient) = found
     torch.testing.assert_close(packed, plain, rtol=1e-5, atol=1e-5)
     assert (gradient - expected).norm() < 1e-5 * expected.norm()
-
-
-def test_logits_that_are_made_in_pieces_have_the_gradients_of_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a GPU does, with factors that bfloat16 has exactly."""
-    monkeypatch.setattr(packed_, "PIECE", 4)
-    generator = torch.Generator().manual_seed(0)
-    states, weight = (torch.randn(n, 8, generator=generator).bfloat16().float().requires_grad_() for n in (11, 30))
-    targets, grad = torch.randint(30, (11,), generator=generator), torch.randn(11, generator=generator)
-    found, expected = (
-        (values, *torch.autograd.grad(values, (states, weight), grad))
-        for values in (
-            packed_._Head.apply(states, weight, targets, 0.7, torch.bfloat16),
-            token_logprobs((states @ weight.t())[None], targets[None], 0.7)[0],
-        )
-    )
-    torch.testing.assert_close(found[0], expected[0])
-    for mine, right in zip(found[1:], expected[1:], strict=True):  # slopes are rounded to bfloat16 on the way
-        assert (mine - right).norm() < 3e-3 * right.norm()
-    frozen = packed_._Head.apply(states, weight.detach(), targets, 0.7, torch.bfloat16)
-    torch.testing.assert_close(torch.autograd.grad(frozen, states, grad)[0], found[1])
 
 
 def test_a_response_does_not_see_the_others() -> None:
@@ -179,7 +158,7 @@ def test_tokens_may_be_weighed_by_what_the_sampler_thought_of_them(tmp_path: Any
         assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)  # here they think the same
         assert 0 < one["mismatch_mean"] <= one["mismatch_p99"] < 1e-3 and one["mismatch_ess"] > 0.999
     with pytest.raises(PlanError, match=r"train\.update=packed"):
-        trained(tmp_path / "padded", "grpo.importance=token")
+        trained(tmp_path / "padded", "grpo.importance=token", "train.update=padded")
 
 
 def test_weights_are_the_ratio_of_a_token_or_of_a_response_up_to_the_cap() -> None:
