@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from train_runs import settings
+from transformers import GPT2Config, LlamaConfig, Qwen2Config
 
-from microcoder.training.plan import Batches, PlanError, batches, order
+from microcoder.training import ranks
+from microcoder.training.plan import Batches, PlanError, batches, order, settled
 
 
 def plan(problems, mini, micro, samples=4, devices=1):
@@ -43,6 +45,42 @@ def test_packed_passes_are_counted_in_tokens_and_need_no_size_that_divides():
         "a step = 2 problems x 4 samples = 8 responses = 1 update x 8 responses in packed passes of up to 5,000 tokens"
     )
     assert found.passes == 1
+
+
+LLAMA, OTHER = LlamaConfig(), GPT2Config()
+WINDOWED = Qwen2Config(use_sliding_window=True, sliding_window=64, max_window_layers=0, num_hidden_layers=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "model", "gpu", "way"),
+    [
+        ([], LLAMA, True, "packed"),
+        ([], None, True, "packed"),  # not known yet
+        ([], LLAMA, False, "padded"),
+        ([], OTHER, True, "padded"),
+        ([], WINDOWED, True, "padded"),
+        (["model.attention=eager"], LLAMA, True, "padded"),
+        (["grpo.importance=token"], LLAMA, False, "packed"),  # which padded passes do not have
+        (["train.update=padded"], LLAMA, True, "padded"),
+        (["train.update=packed"], LLAMA, False, "packed"),
+    ],
+)
+def test_auto_is_packed_on_a_gpu_for_models_that_can_be(words, model, gpu, way):
+    assert settled(settings(*words), model, gpu).train.update == way
+
+
+@pytest.mark.parametrize(("model", "why"), [(OTHER, "not gpt2"), (WINDOWED, "sliding_attention")])
+def test_a_model_that_cannot_be_packed_is_refused_where_that_is_asked_for(model, why):
+    with pytest.raises(PlanError, match=rf"train\.update=packed: .*{why}; set train\.update=auto or padded"):
+        settled(settings("train.update=packed"), model, True)
+
+
+def test_a_process_that_feeds_a_gpu_keeps_a_core_for_itself(monkeypatch):
+    found = []
+    for cuda in (False, True):
+        monkeypatch.setattr(ranks, "_cuda", lambda cuda=cuda: cuda)
+        found += [ranks.share(workers) for workers in (16, 1)]
+    assert found == [16, 1, 15, 1]
 
 
 sizes = st.integers(1, 40)

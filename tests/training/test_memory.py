@@ -172,6 +172,13 @@ def test_a_pass_of_1_5b_is_what_was_measured_on_an_h200(monkeypatch, recompute, 
     assert found == pytest.approx(measured, rel=0.1)
 
 
+def test_the_sampler_gives_its_memory_to_the_update_where_both_do_not_fit():
+    words = ["train.pass_tokens=16384", "model.gradient_checkpointing=false", "train.max_response_tokens=4096"]
+    plans = [need(CODER, Device(gib * GIB, gpu=True), *words, "rollout.memory=0.3") for gib in (141, 90)]
+    assert [plan.crowded for plan in plans] == [False, True]
+    assert all(peak(plan.parts()) < plan.device.usable for plan in plans)
+
+
 def test_optimizer_and_adapter_and_reference_and_engine_are_parts():
     plain = need().parts()
     assert plain["optimizer"] == 8 * CODER.parameters == 2 * plain["gradients"] == 2 * plain["weights"]
