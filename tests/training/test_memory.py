@@ -28,7 +28,7 @@ from microcoder.training.memory import (
     ModelShape,
     peak,
 )
-from microcoder.training.plan import batches
+from microcoder.training.plan import batches, settled
 
 CODER = ModelShape(1536, 8960, 28, 12, 2, 128, 151936, 1_543_714_304, adapted=28 * (9 * 1536 + 2 * 256 + 3 * 8960))
 FOUR = next(shape for shape in memory.QWEN3 if shape.parameters == 4_000_000_000)
@@ -299,7 +299,7 @@ def test_a_response_whose_keys_and_values_have_no_room_is_refused_with_a_share_t
 
 
 def test_the_paper_s_setting_fits_into_141_gb_and_with_an_adapter_into_80():
-    config = load(find("paper"))
+    config = settled(load(find("paper")), gpu=True)
     plan = MemoryPlan(config, batches(config), FOUR, 2048, H200)
     assert plan.lack() == ""
     assert 90 < peak(plan.fitted().parts()) / GIB < H200.usable / GIB
