@@ -87,7 +87,7 @@ def fuse(model):
 
 def saved(kind, dtype, autocast, rank, layers, fused=False):
     """Bytes that a forward pass of 64 tokens saves: of activations, and of casts of weights."""
-    sizes = {"hidden_size": 192, "intermediate_size": 1120, "num_attention_heads": 12, "num_key_value_heads": 2}
+    sizes = {"hidden_size": 96, "intermediate_size": 560, "num_attention_heads": 6, "num_key_value_heads": 1}
     config = kind(**sizes, head_dim=16, num_hidden_layers=layers, vocab_size=80, tie_word_embeddings=True)
     AttentionInterface.register("keeping", attend)
     AttentionMaskInterface.register("keeping", sdpa_mask)
