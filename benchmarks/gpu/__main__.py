@@ -13,5 +13,6 @@ if __name__ == "__main__":
         "shape",
         "memory",
         "attention",
+        "tokens",
         stopped="stopped; the same command goes on with what is left",
     )
