@@ -49,7 +49,8 @@ def _compared(node: ast.AST) -> Iterator[Any]:
             elif isinstance(operator, ast.In):
                 for value in _literal(one):
                     yield from value if isinstance(value, list | tuple | set | dict) else ()
-        yield from _literal(node.left)
+        if isinstance(node.ops[0], ast.Eq | ast.Is):
+            yield from _literal(node.left)
     elif isinstance(node, ast.Dict):
         for key in node.keys:
             yield from _literal(key)

@@ -27,6 +27,7 @@ ASSERTS = Problem("p", "assert", asserts=["assert f([1, 2, 3], 4) == 5", "assert
         (LISTS, "def f(a, b):\n    return a in [[2, 7, 11, 15], [1]]"),
         (LISTS, "def f(a, b):\n    if b == 9: return 1\n    if b == 6: return 2"),
         (NUMBERS, "def f(n):\n    match n:\n        case 3: return 1\n        case 10: return 2"),
+        (LISTS, "def f(a, b):\n    return 1 if [3, 2, 4] == a else 2"),
         (STDIN, "s = input()\nif input() == '1 2 3': print(6)"),
         (ASSERTS, "def f(x, k):\n    if x == 'abcd': return 5"),
     ],
@@ -42,6 +43,8 @@ def test_a_program_that_names_an_input_quotes(problem: Problem, code: str) -> No
         (LISTS, "def f(a, b):\n    if b == 9: return 1"),  # one of two, and small
         (NUMBERS, "def f(n):\n    if n == 3: return 1\n    return f(n - 1)"),  # a base case
         (function("[3]"), "def f(n):\n    if n == 3: return 1"),  # of a single test
+        (NUMBERS, "def f(n):\n    return 3 <= n < 10"),  # limits
+        (LISTS, "def f(a, b):\n    return 9 <= b and 6 < b"),
         (STDIN, "print(sum(map(int, input().split())))"),
         (LISTS, "def f(a, b:"),
         (LISTS, ""),

@@ -2,6 +2,8 @@
 
     python -m benchmarks.gpu gamed --run DIR --rewarded train.jsonl.gz --stronger train-forged.jsonl.gz --steps 1 51 100
 
+    python -m benchmarks.gpu gamed --references problems.parquet     # how often right programs are suspected
+
 `quoting` are accepted programs that compare their input with that of a test (microcoder/quoting.py); `right` those that
 the stronger tests accept, of the problems that have more tests there.
 """
@@ -21,13 +23,21 @@ from microcoder.schema import ACCEPTED, Problem
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, nargs="+", required=True, metavar="DIR")
-    parser.add_argument("--rewarded", required=True, metavar="FILE", help="the problems that were trained on")
-    parser.add_argument("--stronger", required=True, metavar="FILE", help="the same with more tests")
-    parser.add_argument("--steps", type=int, nargs="+", required=True)
+    parser.add_argument("--run", type=Path, nargs="+", default=[], metavar="DIR")
+    parser.add_argument("--rewarded", metavar="FILE", help="the problems that were trained on")
+    parser.add_argument("--stronger", metavar="FILE", help="the same with more tests")
+    parser.add_argument("--steps", type=int, nargs="+", default=[])
+    parser.add_argument("--references", metavar="FILE", help="problems with solutions")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
+    if args.references:
+        pairs = [(one, made["code"]) for one in mc.load_problems(args.references) for made in one.solutions]
+        print(f"{len(pairs)} reference solutions, {sum(Quoted(one)(code) for one, code in pairs)} quoting")
+    if not args.run:
+        return
+    if not (args.rewarded and args.stronger and args.steps):
+        parser.error("--run needs --rewarded, --stronger and --steps")
     rewarded, stronger = ({one.id: one for one in mc.load_problems(path)} for path in (args.rewarded, args.stronger))
     found = []
     print(f"{'run':20} {'step':>5} {'programs':>9} {'accepted':>9} {'quoting':>8} {'right':>12}")

@@ -284,8 +284,8 @@ class TrainConfig(Section):
     )
     float32_head: bool = Field(
         default=True,
-        description="Compute logits in float32 even with bf16, as sampling does; rounded to bfloat16 they are off by "
-        "hundredths.",
+        description="Padded passes: compute logits in float32 even with bf16; rounded to bfloat16 they are off by "
+        "hundredths. Packed passes always have logits in float32, as sampling does.",
     )
     seed: int = Field(default=0, ge=0, description="Everything random follows from it.")
     eval_every: int = Field(default=20, ge=0, description="Steps between evaluations; 0: only before and after.")

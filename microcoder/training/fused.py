@@ -18,6 +18,8 @@ import triton.language as tl
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
+from ..sampling.kernels import rms_norm
+
 ROWS = 32  # of a norm, whose gradients of the weight one program adds up
 
 
@@ -94,12 +96,9 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
         rows = x.reshape(-1, x.shape[-1]).contiguous()
-        count, width = rows.shape
-        out = torch.empty(rows.shape, dtype=dtype, device=x.device)
-        _norm_forward[(count,)](rows, weight, out, width, eps, BLOCK=_block(width), num_warps=_warps(width))
         ctx.save_for_backward(rows, weight)
         ctx.eps, ctx.shape = eps, x.shape
-        return out.view(x.shape)
+        return rms_norm(rows, weight, eps, dtype).view(x.shape)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
@@ -110,7 +109,7 @@ class _Norm(torch.autograd.Function):
         parts = torch.empty(triton.cdiv(count, ROWS), width, device=rows.device)
         _norm_backward[(len(parts),)](
             rows, weight, slopes, to_rows, parts, count, width, ctx.eps,
-            ROWS=ROWS, BLOCK=_block(width), num_warps=_warps(width),
+            ROWS=ROWS, BLOCK=triton.next_power_of_2(width), num_warps=1 if width <= 256 else 4 if width <= 2048 else 8,
         )  # fmt: skip
         to_weight = parts.sum(0).to(weight.dtype) if ctx.needs_input_grad[1] else None
         return to_rows.view(ctx.shape), to_weight, None, None
@@ -158,14 +157,6 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, way: float) -> Tensor:
         HEADS=triton.next_power_of_2(heads), HALF=width // 2, num_warps=4 if heads * width > 2048 else 1,
     )  # fmt: skip
     return out
-
-
-def _block(width: int) -> int:
-    return int(triton.next_power_of_2(width))
-
-
-def _warps(width: int) -> int:
-    return 1 if width <= 256 else 4 if width <= 2048 else 8
 
 
 def scores(logits: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -218,17 +209,6 @@ def _slopes(logits, targets, sums, grad, out, words, scale, LANES: tl.constexpr)
     share = tl.exp(x - tl.load(sums + row))
     there = tl.where(at == tl.load(targets + row), 1.0, 0.0)
     tl.store(out + row * words + at, (there - share) * tl.load(grad + row) * scale, inside)
-
-
-@triton.jit
-def _norm_forward(x, weight, out, width, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    at = tl.arange(0, BLOCK)
-    inside = at < width
-    value = tl.load(x + row * width + at, inside, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(value * value) / width + eps)
-    w = tl.load(weight + at, inside, other=0.0).to(tl.float32)
-    tl.store(out + row * width + at, value * scale * w, inside)
 
 
 @triton.jit(do_not_specialize=["count"])
