@@ -30,7 +30,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.packed import SHAPES, backward
+from benchmarks.gpu.packed import SHAPES, backward, random_model
 from microcoder.config import Config, load
 from microcoder.training.memory import GIB, MemoryPlan, ModelShape, here
 from microcoder.training.optimizers import CompactAdamW
@@ -134,12 +134,7 @@ def a_pass(model: Any, row: Packed) -> None:
 
 def built(args: argparse.Namespace, config: Config, device: Any) -> tuple[Any, ModelShape]:
     """A model with random weights that takes packed rows, and its shape."""
-    from transformers import AutoModelForCausalLM, Qwen2Config, Qwen3Config
-
-    kind = Qwen3Config if args.shape == "4b" else Qwen2Config
-    sizes = kind(**SHAPES[args.shape], tie_word_embeddings=True, max_position_embeddings=32768)
-    with torch.device(device):
-        model: Any = AutoModelForCausalLM.from_config(sizes, dtype=getattr(torch, args.dtype))
+    model = random_model(args.shape, device, getattr(torch, args.dtype))
     model.train()
     shape = ModelShape.of(model)
     if args.lora:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import AutoModelForCausalLM, Qwen2Config, Qwen3Config
 
 from microcoder.training.packed import fill, inputs, logprobs, pack, share_prompts
 
@@ -176,17 +177,20 @@ def measured(args: Any, model: Any, rows: list[Row], way: str, device: Any, trut
 # --- models and rows
 
 
-def cases(args: argparse.Namespace, device: Any) -> Iterator[tuple[str, Any, list[Row]]]:
-    from transformers import AutoModelForCausalLM, Qwen2Config, Qwen3Config
-
+def random_model(shape: str, device: Any, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
+    """A model of a shape with random weights, always the same. `changes` are settings of its configuration."""
+    sizes = {**SHAPES[shape], "tie_word_embeddings": True, "max_position_embeddings": 32768, **changes}
+    kind = Qwen3Config if "head_dim" in sizes else Qwen2Config
     torch.manual_seed(0)
+    with torch.device(device):
+        return AutoModelForCausalLM.from_config(kind(**sizes), dtype=dtype)
+
+
+def cases(args: argparse.Namespace, device: Any) -> Iterator[tuple[str, Any, list[Row]]]:
     if args.model:
         model = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32).to(device)
     else:
-        kind = Qwen3Config if args.shape == "4b" else Qwen2Config
-        config = kind(**SHAPES[args.shape], tie_word_embeddings=True, max_position_embeddings=32768)
-        with torch.device(device):
-            model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        model = random_model(args.shape, device)
     model.train()
     share_prompts(model)
     if args.data:

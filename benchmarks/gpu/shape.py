@@ -31,11 +31,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, Qwen2Config, Qwen3Config
 
 from benchmarks.gpu.apart import Line, Lines, apart, mean, setting, table, write_json
 from benchmarks.gpu.ours import Watch
-from benchmarks.gpu.packed import SHAPES
+from benchmarks.gpu.packed import SHAPES, random_model
 from microcoder.config import Config, ConfigError, load, to_toml
 from microcoder.judge.base import Judging
 from microcoder.models import resolve
@@ -236,18 +235,10 @@ def write_model(name: str, folder: Path) -> tuple[int, float]:
     started = time.perf_counter()
     if not holds_model(folder):
         tokenizer = load_tokenizer(resolve("nano"))
-        kind = Qwen3Config if "head_dim" in SHAPES[name] else Qwen2Config
-        config = kind(
-            **SHAPES[name] | {"vocab_size": max(SHAPES[name]["vocab_size"], len(tokenizer))},
-            tie_word_embeddings=True,
-            max_position_embeddings=32768,
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-        torch.manual_seed(0)
-        with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-            model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        words = max(SHAPES[name]["vocab_size"], len(tokenizer))
+        ends = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+        model = random_model(name, device, torch.bfloat16, vocab_size=words, **ends)
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         del model
