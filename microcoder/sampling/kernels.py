@@ -19,7 +19,7 @@ from .shadow import head_width
 
 SPLITS = (1, 4, 16)
 BUSY = 256  # programs of attention, which keep a GPU busy
-TUNING = ((32, 1, 3), (32, 2, 3))  # tokens of a block, warps, stages: of heads up to 64 wide, and of wider ones
+TUNING = 32, 1, 2  # tokens of a block, warps, stages
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
@@ -66,8 +66,7 @@ def attend(
     """Store the newest key and value of each row, and attend to them, to the row's own before and to its prompt's.
 
     q (n, heads, 1, head_dim), k and v (n, kv_heads, 1, head_dim) -> (n, 1, heads, head_dim). `angles`: the cosines and
-    sines (n, 1, head_dim) that q and k still have to be rotated by. `splits`: one of
-    SPLITS; 0: as the rows ask for. `tuning`: see TUNING.
+    sines (n, 1, head_dim) that q and k still have to be rotated by. `splits`: one of SPLITS; 0: as the rows ask for.
     """
     n, heads, _, width = q.shape
     keys, kv_heads = pools.keys[layer], k.shape[1]
@@ -75,7 +74,7 @@ def attend(
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
     splits = splits or _splits(n * kv_heads)
-    block, warps, stages = tuning or TUNING[width > 64]
+    block, warps, stages = tuning or TUNING
     parts = torch.empty(n * heads, splits, width, device=q.device) if splits > 1 else out
     sums = torch.empty(2, n * heads, splits, device=q.device) if splits > 1 else out
     _attend[(kv_heads, n, splits)](

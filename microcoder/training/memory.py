@@ -1,7 +1,7 @@
 """The memory of a training on one device: its parts in bytes, what fits, and what to change where nothing does.
 
-There all the time: weights, gradients, optimizer states, the reference model, the bfloat16 copy that samples, CUDA.
-One after the other, so that the larger counts: the pages of keys and values while sampling, one pass of the update.
+There all the time: weights, optimizer states, the reference model, the bfloat16 copy that samples, CUDA.
+One after the other, so that the larger counts: the pages of keys and values while sampling; gradients and a pass.
 
 A pass of n tokens keeps n x (12 h + 4 q + 4 k + 6 i) bytes in each layer, where h is the width of the residual stream,
 q and k that of all query and key heads, i that of the MLP. This is what autograd saves of a packed layer on a GPU under
@@ -209,11 +209,11 @@ class MemoryPlan:
 
     def standing(self) -> int:
         """The bytes of all parts that are there all the time."""
-        return sum(value for name, value in self.parts().items() if name not in ("pages", "pass"))
+        return sum(value for name, value in self.parts().items() if name not in ("pages", "gradients", "pass"))
 
     @property
     def crowded(self) -> bool:
-        """Whether pages and a pass cannot be there at once."""
+        """Whether pages and an update cannot be there at once."""
         return self.device.gpu and sum(self.parts().values()) > self.device.usable
 
     def least(self) -> dict[str, int]:
@@ -300,7 +300,8 @@ class MemoryPlan:
 
     def fitted(self) -> MemoryPlan:
         """The same training with a value for each "auto", and no larger rollout.memory than there is room for."""
-        device, room = self.device, self.device.usable - self.standing()
+        device, left = self.device, self.device.usable - self.standing()
+        room = left - self.parts()["gradients"]
         auto = self.config.train.update == "packed" and self.config.train.pass_tokens == "auto"
         recompute = self.config.model.gradient_checkpointing
         if recompute == "auto":
@@ -311,8 +312,8 @@ class MemoryPlan:
             most = MOST_TOKENS if device.gpu else MOST_TOKENS_CPU
             fitting = (tokens for tokens in range(most, self.longest, -256) if self.a_pass(tokens, recompute) <= room)
             found = found.having(train__pass_tokens=next(fitting, self.longest))
-        if device.gpu and self.parts()["pages"] > room:
-            share = max(self.response, room) / device.memory
+        if device.gpu and self.parts()["pages"] > left:
+            share = max(self.response, left) / device.memory
             found = found.having(rollout__memory=min(self.config.rollout.memory, share))
         return found
 
@@ -384,8 +385,8 @@ class MemoryPlan:
 
 
 def peak(parts: dict[str, int]) -> int:
-    """The most bytes at a time: pages and a pass do not meet."""
-    return sum(parts.values()) - min(parts["pages"], parts["pass"])
+    """The most bytes at a time: while sampling, or in an update, which finds no pages."""
+    return sum(parts.values()) - min(parts["pages"], parts["gradients"] + parts["pass"])
 
 
 def _listed(parts: dict[str, int]) -> str:
