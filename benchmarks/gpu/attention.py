@@ -1,9 +1,10 @@
 """The attention of a decode step: microseconds and GB/s for blocks, warps, stages and splits.
 
     python -m benchmarks.gpu attention --shape 4b --rows 96 --context 4300 --json attention.json
+    python -m benchmarks.gpu attention --shape 4b --rows 96 --context 4300 --spread --splits 1 2 4 8
     python -m benchmarks.gpu attention --shape 1.5b --rows 8 --context 1400
 
-Random pages. GB/s counts the keys and values that are read, once. `*` marks what the sampler takes for so many rows.
+Random pages. With `--spread`, rows have from no tokens of their own up to twice as many as on average. GB/s counts the keys and values that are read, once. `*` marks what the sampler takes for so many rows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def main() -> None:
     parser.add_argument("--shape", choices=SHAPES, default="4b")
     parser.add_argument("--rows", type=int, default=96)
     parser.add_argument("--context", type=int, default=4300, help="tokens of a row; a tenth of them are its prompt")
-    parser.add_argument("--splits", type=int, nargs="*", default=[], help="those of the sampler")
+    parser.add_argument("--spread", action="store_true", help="rows of all lengths, as when responses come and go")
+    parser.add_argument("--splits", type=int, nargs="*", default=[], help="powers of 2; else those of the sampler")
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--best", type=int, default=12, help="lines that are shown")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -38,7 +40,8 @@ def main() -> None:
     from microcoder.sampling import kernels
 
     call, bytes_read = prepared(args, kernels)
-    usual = kernels._splits(args.rows * SHAPES[args.shape]["num_key_value_heads"])
+    longest = args.context * (2 if args.spread else 1)
+    usual = kernels._splits(args.rows * SHAPES[args.shape]["num_key_value_heads"], longest)
     ways = list(itertools.product(args.splits or kernels.SPLITS, itertools.product(BLOCKS, WARPS, STAGES)))
     with ThreadPoolExecutor(12) as threads:  # compilers take most of the time
         list(threads.map(lambda way: tried(call, *way), ways))
@@ -53,7 +56,8 @@ def main() -> None:
         found.append({**row, "us": seconds * 1e6, "gb_s": bytes_read / seconds / 1e9, "taken": mine})
         if args.json:
             args.json.write_text(json.dumps({"rows": args.rows, "context": args.context, "found": found}, indent=1))
-    print(f"{args.shape}, {args.rows} rows of {args.context} tokens, {bytes_read / 1e6:,.0f} MB")
+    words = "about " * args.spread
+    print(f"{args.shape}, {args.rows} rows of {words}{args.context} tokens, {bytes_read / 1e6:,.0f} MB")
     print(f"{'splits':>7} {'block':>6} {'warps':>6} {'stages':>7} {'us':>9} {'GB/s':>8}")
     ordered = sorted(found, key=lambda row: row["us"])
     for row in [*ordered[: args.best], *(row for row in ordered[args.best :] if row["taken"])]:
@@ -69,14 +73,17 @@ def prepared(args: argparse.Namespace, kernels: Any) -> tuple[Any, float]:
     heads, kv_heads = shape["num_attention_heads"], shape["num_key_value_heads"]
     width = shape.get("head_dim") or shape["hidden_size"] // heads
     prompt = args.context // 10
-    pages = -(-prompt // PAGE), -(-(args.context - prompt + 1) // PAGE)
+    own = torch.full((args.rows,), args.context - prompt)
+    if args.spread:
+        own = torch.linspace(0, 2 * (args.context - prompt), args.rows).long()[torch.randperm(args.rows)]
+    pages = -(-prompt // PAGE), int(own.max()) // PAGE + 1
     make = {"device": "cuda"}
     count = args.rows * sum(pages)
     table = torch.randperm(count, **make).int().view(args.rows, -1)
     pools = Pools.of(torch.randn(count, 1, 2, kv_heads, PAGE, width, **make).bfloat16(), table)
     rows = Rows(torch.zeros(7, args.rows, dtype=torch.int64, **make))
     rows.prefix_length.fill_(prompt)
-    rows.length.fill_(args.context - prompt)
+    rows.length.copy_(own)
     rows.slot.copy_(torch.arange(args.rows, **make))
     states = torch.randn(args.rows, 1, heads + 2 * kv_heads, width, **make).bfloat16().transpose(1, 2)
     q, k, v = states.split([heads, kv_heads, kv_heads], 1)
@@ -85,7 +92,7 @@ def prepared(args: argparse.Namespace, kernels: Any) -> tuple[Any, float]:
     def call(splits: int, tuning: tuple[int, int, int]) -> None:
         kernels.attend(q, k, v, angles, pools, 0, rows, 0.1, splits, tuning)
 
-    return call, 2.0 * 2 * args.rows * args.context * kv_heads * width
+    return call, 2.0 * 2 * (args.rows * prompt + int(own.sum())) * kv_heads * width
 
 
 def tried(call: Any, splits: int, tuning: tuple[int, int, int]) -> str:

@@ -2,11 +2,15 @@
 
     python -m benchmarks.gpu tokens --shape 135m --cases 512x192/8 512x192/1 2048x192/8 2048x192/1
     python -m benchmarks.gpu tokens --shape 4b --cases 256x1024/8 256x1024/1 64x4096/8 64x8192/8 --memory 0.5
+    python -m benchmarks.gpu tokens --shape 4b --cases 96x64/1 --prompt 0:8192 --memory 0.5 --profile
     python -m benchmarks.gpu tokens --shape tiny --cases 4x8/2                                               # on a CPU
 
 A case is RESPONSESxLIMIT/SAMPLES: 512x192/8 are 64 prompts with 8 responses of 192 tokens each. Prompts have 40 to 360
-tokens. The whole call is timed, reading the prompts and bringing the bfloat16 copy up to date included; the best of
-`--repeat` calls after one that captures the graphs. `pages` is the share of the pool that was used at once.
+tokens, or --prompt FROM:TO: with long ones and few tokens to write, steps in the midst of long responses are timed.
+
+The whole call is timed, reading the prompts and bringing the bfloat16 copy up to date included; the best of `--repeat`
+calls after one that captures the graphs. `pages` is the share of the pool that was used at once. `--profile` prints the
+kernels of one more call that take the most time.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.packed import SHAPES, random_model
+from benchmarks.gpu.packed import SHAPES, profile, random_model
 from microcoder.sampling import GraphSampler, Sampling
 
 
@@ -28,11 +32,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=SHAPES, default="1.5b")
     parser.add_argument("--cases", nargs="+", default=["512x192/8", "512x192/1"], metavar="RESPONSESxLIMIT/SAMPLES")
+    parser.add_argument("--prompt", default="40:360", metavar="FROM:TO", help="tokens of a prompt")
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--memory", type=float, default=0.4, help="rollout.memory")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
-    cases = [case(words) for words in args.cases]
+    cases, span = [case(words) for words in args.cases], prompt_span(args.prompt)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     changes = {"head_dim": 32} if args.shape == "tiny" else {}  # the narrowest that the sampler takes
     model = random_model(args.shape, device, **changes).eval()
@@ -40,7 +46,7 @@ def main() -> None:
     found: list[dict[str, Any]] = []
     print(f"{'case':>14} {'tokens/s':>10} {'seconds':>9} {'rows':>13} {'preempted':>10} {'pages':>7} {'first s':>8}")
     for words, (count, limit, samples) in zip(args.cases, cases, strict=True):
-        asked = prompts(count // samples, model.config.vocab_size)
+        asked = prompts(count // samples, model.config.vocab_size, *span)
         seconds = [timed(sampler, asked, Sampling(1.0, limit, samples, seed=n)) for n in range(args.repeat + 1)]
         usage, best = sampler.usage, min(seconds[1:])
         row = {"case": words, "tokens_per_s": count * limit / best, "seconds": best, "rows": usage.most_responses}
@@ -51,6 +57,10 @@ def main() -> None:
             f"{row['pages']:7.0%} {seconds[0]:8.2f}",
             flush=True,
         )
+        if args.profile:
+            profile(
+                lambda asked=asked, limit=limit, samples=samples: timed(sampler, asked, Sampling(1.0, limit, samples))
+            )
         if args.json:
             args.json.write_text(json.dumps({"shape": args.shape, "cases": found}, indent=1))
 
@@ -62,9 +72,16 @@ def case(words: str) -> tuple[int, int, int]:
     return int(parts[1]), int(parts[2]), int(parts[3])
 
 
-def prompts(count: int, words: int) -> list[list[int]]:
+def prompt_span(words: str) -> tuple[int, int]:
+    parts = re.fullmatch(r"(\d+):(\d+)", words)
+    if not parts or int(parts[1]) > int(parts[2]) or not int(parts[2]):
+        raise SystemExit(f"--prompt {words}: FROM:TO, as in 40:360")
+    return max(1, int(parts[1])), int(parts[2])
+
+
+def prompts(count: int, words: int, least: int, most: int) -> list[list[int]]:
     rng = torch.Generator().manual_seed(0)
-    lengths = torch.randint(40, 361, (count,), generator=rng).tolist()
+    lengths = torch.randint(least, most + 1, (count,), generator=rng).tolist()
     return [torch.randint(0, words, (length,), generator=rng).tolist() for length in lengths]
 
 

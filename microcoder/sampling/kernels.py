@@ -19,6 +19,7 @@ from .shadow import head_width
 
 SPLITS = (1, 4, 16)
 BUSY = 256  # programs of attention, which keep a GPU busy
+LONG = 2048  # tokens from which on texts differ so much in length that the longest would be waited for
 TUNING = 32, 1, 2  # tokens of a block, warps, stages
 
 
@@ -73,7 +74,7 @@ def attend(
     group = heads // kv_heads
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
-    splits = splits or _splits(n * kv_heads)
+    splits = splits or _splits(n * kv_heads, pools.table.shape[1] * PAGE)
     block, warps, stages = tuning or TUNING
     parts = torch.empty(n * heads, splits, width, device=q.device) if splits > 1 else out
     sums = torch.empty(2, n * heads, splits, device=q.device) if splits > 1 else out
@@ -90,9 +91,11 @@ def attend(
     return out
 
 
-def _splits(programs: int) -> int:
-    """Into how many parts a text is split, each read by a program of its own, so that few rows keep the GPU busy."""
-    return SPLITS[0] if programs >= BUSY else SPLITS[1] if programs >= BUSY // 8 else SPLITS[2]
+def _splits(programs: int, longest: int) -> int:
+    """Into how many parts a text is split, each read by a program of its own, so that the GPU is busy to the end."""
+    if programs < BUSY // 8:
+        return SPLITS[2]
+    return SPLITS[1] if programs < BUSY or longest > LONG else SPLITS[0]
 
 
 def pick(

@@ -106,7 +106,8 @@ def test_attention_is_the_plain_one_whether_or_not_it_has_to_rotate_or_is_split(
 
 
 def test_few_rows_are_split_into_many_programs():
-    assert [kernels._splits(programs) for programs in (1024, 256, 255, 32, 31, 1)] == [1, 1, 4, 4, 16, 16]
+    assert [kernels._splits(programs, 2048) for programs in (1024, 256, 255, 32, 31, 1)] == [1, 1, 4, 4, 16, 16]
+    assert [kernels._splits(programs, 2112) for programs in (1024, 256, 255, 32, 31, 1)] == [4, 4, 4, 4, 16, 16]
 
 
 # --- the next token
