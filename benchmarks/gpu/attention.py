@@ -4,7 +4,8 @@
     python -m benchmarks.gpu attention --shape 4b --rows 96 --context 4300 --spread --splits 1 2 4 8
     python -m benchmarks.gpu attention --shape 1.5b --rows 8 --context 1400
 
-Random pages. With `--spread`, rows have from no tokens of their own up to twice as many as on average. GB/s counts the keys and values that are read, once. `*` marks what the sampler takes for so many rows.
+Random pages. With `--spread`, rows have from no tokens of their own up to twice as many as on average. GB/s counts the
+keys and values that are read, once. `*` marks what the sampler takes for so many rows.
 """
 
 from __future__ import annotations
