@@ -55,7 +55,8 @@ COMMON = [
     "train.pass_tokens=8192",
     "train.lr=3e-6",
     "rollout.memory=0.09",  # of 141 GB: room for 512 responses of 1,024 tokens
-    "judge.time_limit_s=1",  # an endless loop costs a worker this long
+    "judge.time_limit_s=2",  # an endless loop costs a worker half of this, or of what its problem says
+    "judge.time_factor=0.5",
 ]
 SIZES = {  # --size
     "full": ["train.train_batch_size=64", "train.ppo_mini_batch_size=32", "grpo.samples=8"],

@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--prompt", default="40:360", metavar="FROM:TO", help="tokens of a prompt")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--memory", type=float, default=0.4, help="rollout.memory")
-    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=2, help="0: the first call is timed")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     cases, span = [case(words) for words in args.cases], prompt_span(args.prompt)
@@ -59,7 +59,7 @@ def main() -> None:
     for words, (count, limit, samples) in zip(args.cases, cases, strict=True):
         asked = prompts(count // samples, SHAPES[args.shape]["vocab_size"], *span)
         seconds = [timed(engine, asked, Sampling(1.0, limit, samples, seed=n)) for n in range(args.repeat + 1)]
-        best = min(seconds[1:])
+        best = min(seconds[1:] or seconds)
         row = {"case": words, "tokens_per_s": count * limit / best, "seconds": best, "first_s": seconds[0]}
         found.append({**row, **engine.used()})
         print(
