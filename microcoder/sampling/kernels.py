@@ -23,16 +23,23 @@ LONG = 2048  # tokens from which on texts differ so much in length that the long
 TUNING = 32, 1, 2  # tokens of a block, warps, stages
 
 
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
-    """x / rms(x) * weight over the last dimension, rounded once, to `dtype`."""
+def rms_norm(
+    x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype, more: torch.Tensor | None = None
+) -> torch.Tensor:
+    """x / rms(x) * weight over the last dimension, rounded once, to `dtype`. `more` is first added to x, in place."""
     width = x.shape[-1]
     rows = x.reshape(-1, width)
     if rows.stride(1) != 1:
         rows = rows.contiguous()
+    if more is not None and (rows.data_ptr() != x.data_ptr() or more.shape != x.shape or not more.is_contiguous()):
+        raise ValueError("x, to which something is added in place, and that have to lie row by row")
     out = torch.empty(rows.shape, dtype=dtype, device=x.device)
     block = triton.next_power_of_2(width)
     warps = 1 if block <= 256 else 4 if block <= 2048 else 8
-    _rms_norm[(len(rows),)](rows, weight, out, rows.stride(0), width, eps, BLOCK=block, num_warps=warps)
+    _rms_norm[(len(rows),)](
+        rows, rows if more is None else more, weight, out, rows.stride(0), width, eps,
+        ADD=more is not None, BLOCK=block, num_warps=warps,
+    )  # fmt: skip
     return out.view(x.shape)
 
 
@@ -133,6 +140,7 @@ def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
         *(functools.partial(attend, q, k, v, (angle, angle), pools, 0, rows, 1.0, n) for n in SPLITS),
         lambda: rotate(q, k, angle, angle),
         lambda: rms_norm(hidden, hidden[0, 0], 1e-5, dtype),
+        lambda: rms_norm(hidden, hidden[0, 0], 1e-5, dtype, hidden.to(dtype)),
         lambda: silu_times(both),
     ]
 
@@ -147,11 +155,14 @@ def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
 
 
 @triton.jit
-def _rms_norm(x, weight, out, stride, width, eps, BLOCK: tl.constexpr):
+def _rms_norm(x, more, weight, out, stride, width, eps, ADD: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     inside = at < width
     value = tl.load(x + row * stride + at, inside, other=0.0).to(tl.float32)
+    if ADD:
+        value += tl.load(more + row * width + at, inside, other=0.0).to(tl.float32)
+        tl.store(x + row * stride + at, value, inside)
     scale = tl.rsqrt(tl.sum(value * value) / width + eps)
     tl.store(out + row * width + at, value * scale * tl.load(weight + at, inside, other=0.0).to(tl.float32), inside)
 

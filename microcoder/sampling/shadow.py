@@ -4,7 +4,7 @@ Training keeps its fp32 weights: at a learning rate of 1e-6 most steps are small
 
 1. Projections of the same input are one product (query, key and value; gate and up).
 2. Norms, rotary positions and the gate's product are kernels of ours, each taken only if it gives what the model's own
-   does on random input: another model with the same names keeps its own.
+   does on random input: another model with the same names keeps its own. What a norm reads is added up on the way.
 3. Attention goes through transformers' attention interface, so any model that uses it and declares no windows works.
 """
 
@@ -49,6 +49,7 @@ class Shadow:
         for (_, to), (_, of) in zip(self.model.named_buffers(), plain.named_buffers(), strict=True):
             to.data = of.data.clone()  # such as rotary frequencies, which stay as exact as they are
         self.rotary: tuple[Any, Any, Any] | None = None
+        self.waiting: list[torch.Tensor] = []  # what attention or an MLP gave, until the next norm adds it
         with torch.no_grad():
             self.refresh(model)
             if fused:
@@ -80,6 +81,7 @@ class Shadow:
 
     def hidden(self, ids: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
         """(n, t, hidden); `cache` gets the keys and values."""
+        self.waiting.clear()  # of a call that failed
         with self._rotating(cache):
             output = self.model.get_decoder()(
                 input_ids=ids, position_ids=positions, past_key_values=cache, use_cache=True
@@ -96,10 +98,11 @@ class Shadow:
                 _join([children[name] for name in ("q_proj", "k_proj", "v_proj")])
             if {"gate_proj", "up_proj", "down_proj"} <= children.keys():
                 _replace(module, _mlp(module, children, kernels.silu_times))
-        self._fuse_norms(kernels.rms_norm)
+        if self._fuse_norms(kernels.rms_norm):
+            self._fuse_sums(kernels.rms_norm)
         self.rotary = _rotary(self.model, kernels.rotate)
 
-    def _fuse_norms(self, rms_norm: Callable[..., torch.Tensor]) -> None:
+    def _fuse_norms(self, rms_norm: Callable[..., torch.Tensor]) -> bool:
         """If all norms are RMS norms, what flows between the layers can be float32, as it is in training."""
         norms = [module for name, module in self.model.named_modules() if name.endswith("norm")]
         dtype = self.model.dtype
@@ -107,11 +110,51 @@ class Shadow:
         def fused(module: Any) -> Callable[[torch.Tensor], torch.Tensor]:
             return lambda x: rms_norm(x, module.weight, module.variance_epsilon, dtype)
 
-        if all(hasattr(norm, "variance_epsilon") and _replace(norm, fused(norm)) for norm in norms):
-            for norm in norms:
-                norm.weight.data = norm.weight.data.float()
-            embed = self.model.get_input_embeddings()
-            embed.forward = lambda ids: functional.embedding(ids, embed.weight).float()
+        if not all(hasattr(norm, "variance_epsilon") and _replace(norm, fused(norm)) for norm in norms):
+            return False
+        for norm in norms:
+            norm.weight.data = norm.weight.data.float()
+        embed = self.model.get_input_embeddings()
+        embed.forward = lambda ids: functional.embedding(ids, embed.weight).float()
+        return True
+
+    def _fuse_sums(self, rms_norm: Callable[..., torch.Tensor]) -> None:
+        """Let each norm add what the part before it gave to the stream: one kernel for two, and one pass over it."""
+        decoder = self.model.get_decoder()
+        parts = {"input_layernorm", "self_attn", "post_attention_layernorm", "mlp"}
+        if any(set(dict(layer.named_children())) != parts for layer in decoder.layers):
+            return
+        dtype = self.model.dtype
+        waiting = self.waiting
+
+        def normed(norm: Any, stream: torch.Tensor) -> torch.Tensor:
+            more = waiting.pop() if waiting else None
+            return rms_norm(stream, norm.weight, norm.variance_epsilon, dtype, more)
+
+        def fused(layer: Any) -> Callable[..., torch.Tensor]:
+            def forward(hidden_states: torch.Tensor, **more: Any) -> torch.Tensor:
+                found, _ = layer.self_attn(hidden_states=normed(layer.input_layernorm, hidden_states), **more)
+                waiting.append(found)
+                waiting.append(layer.mlp(normed(layer.post_attention_layernorm, hidden_states)))
+                return hidden_states
+
+            return forward
+
+        first = decoder.layers[0]
+        stream = torch.randn(2, 5, self.model.config.hidden_size, device=self.model.device)
+        angles = decoder.rotary_emb(stream, torch.arange(5, device=stream.device)[None])
+        try:
+            wanted = first(stream, position_embeddings=angles, attention_mask=None) - stream
+            kept = stream.clone()
+            found = fused(first)(stream, position_embeddings=angles, attention_mask=None) + waiting.pop() - kept
+        except Exception:  # another layer under the same names
+            waiting.clear()
+            return
+        if torch.linalg.vector_norm(found - wanted) > 2e-2 * torch.linalg.vector_norm(wanted):
+            return
+        for layer in decoder.layers:
+            layer.forward = fused(layer)
+        decoder.norm.forward = lambda stream: normed(decoder.norm, stream)
 
     @contextlib.contextmanager
     def _rotating(self, cache: Any) -> Iterator[None]:

@@ -279,6 +279,21 @@ def test_the_norm_is_x_over_its_root_mean_square_times_the_weight(found, width, 
 
 
 @check
+def sums():
+    """Of the norm with something added: how far the norm is from one of the sum, and x from the sum."""
+    x, more, weight = torch.randn(2, 3, 48) * 5, torch.randn(2, 3, 48).bfloat16(), torch.randn(48)
+    expected = x + more.float()
+    got = kernels.rms_norm(x, weight, 1e-5, torch.float32, more)
+    with pytest.raises(ValueError, match="row by row"):
+        kernels.rms_norm(x.transpose(0, 1), weight, 1e-5, torch.float32, more)
+    return [furthest([got], [kernels.rms_norm(expected, weight, 1e-5, torch.float32)]), furthest([x], [expected])]
+
+
+def test_what_is_added_before_a_norm_is_added_in_place(found):
+    assert found["sums"] == [0, 0]
+
+
+@check
 def rotation():
     results = {}
     for count in (1, 2):  # angles for all rows, or for each
@@ -341,11 +356,14 @@ def through_kernels(family):
     restored = [PLACES[family].apply_rotary_pos_emb is original]
     with pytest.raises(IndexError):
         ours.shadow.hidden(torch.tensor([[1000]]), torch.tensor([[0]]), None)  # no such token
+    ours.shadow.waiting.append(torch.full((1, 1, model.config.hidden_size), 99.0))  # of a call that failed in its midst
+    again = compared(prompts[1:2], 3)
     return {
         "replaced": {name: replaced.count(name) for name in sorted(set(replaced))},
         "rotating": ours.shadow.rotary is not None,
         "before": before,
         "after": after,
+        "again": again == after,
         "restored": [*restored, PLACES[family].apply_rotary_pos_emb is original],
     }
 
@@ -354,7 +372,8 @@ def through_kernels(family):
 def test_every_part_of_a_model_that_has_a_kernel_uses_it(found, family):
     replaced = dict(found["models"][family]["replaced"])
     assert sum(replaced.pop(name) for name in list(replaced) if name.endswith("norm")) == NORMS[family]
-    assert replaced == {"embed_tokens": 1, "k_proj": 2, "mlp": 2, "q_proj": 2, "rotary_emb": 1, "v_proj": 2}
+    layers = {"0": 1, "1": 1}
+    assert replaced == {"embed_tokens": 1, "k_proj": 2, "mlp": 2, "q_proj": 2, "rotary_emb": 1, "v_proj": 2, **layers}
     assert found["models"][family]["rotating"]
 
 
@@ -370,6 +389,11 @@ def test_new_weights_reach_the_layers_that_were_joined(found, family):
     by_hand, ours = found["models"][family]["after"]["ids"]
     assert ours == by_hand != [found["models"][family]["before"]["ids"][0][1][:3]]
     assert found["models"][family]["after"]["logprobs"] < 1e-4
+
+
+@pytest.mark.parametrize("family", PLACES)
+def test_what_a_failed_call_left_waiting_is_not_added(found, family):
+    assert found["models"][family]["again"]
 
 
 @pytest.mark.parametrize("family", PLACES)
