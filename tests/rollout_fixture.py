@@ -104,7 +104,7 @@ def start_logprobs():
 
 def objective(config):
     grpo = config.grpo
-    return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
+    return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction, grpo.ratio, grpo.clip)
 
 
 def direct_update(rows, advantages, weights, config, tokens, sequences):

@@ -1,12 +1,15 @@
 """The named algorithms, as values of `[grpo]`. Every preset sets every key, so that changing the name changes them all.
 
-Differences are only the ones a name stands for: token-mean for all but `dr_grpo`, eight samples for all.
+Differences are only the ones a name stands for: token-mean for all but `dr_grpo` and `gspo`, eight samples for all.
 
 1. `grpo` keeps the reference model and the symmetric clip of GRPO, but not its mean over each response.
 2. `grpo_plus` is the paper's baseline: GRPO without KL and with DAPO's wider upper clip.
 3. `dapo` adds dynamic sampling and the soft punishment of overlong responses.
 4. `dr_grpo` divides by neither the group's standard deviation nor the response's length.
-5. `microcoder` is the paper's algorithm; `temperature = "auto"` lets T(D) choose (`microcoder calibrate`).
+5. `gspo` has one ratio for a response, hence bounds a thousandth as wide, and averages over responses.
+6. `cispo` bounds the weight of a token instead of dropping it: below not at all, above at 5.
+7. `dppo` drops tokens by how far their probability went, not by its ratio.
+8. `microcoder` is the paper's algorithm; `temperature = "auto"` lets T(D) choose (`microcoder calibrate`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ _PLAIN: dict[str, Any] = {
     "kl": 0.0,
     "advantage_std": True,
     "reduction": "token_mean",
+    "ratio": "token",
+    "clip": "ppo",
     "mask": "none",
     "dynamic_sampling": 0,
     "overlong_buffer": 0,
@@ -30,6 +35,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "grpo_plus": _PLAIN,
     "dapo": {**_PLAIN, "dynamic_sampling": 3, "overlong_buffer": "auto"},
     "dr_grpo": {**_PLAIN, "eps_high": 0.2, "advantage_std": False, "reduction": "dr_grpo"},
+    "gspo": {**_PLAIN, "eps": 3e-4, "eps_high": 4e-4, "reduction": "sequence_mean", "ratio": "sequence"},
+    "cispo": {**_PLAIN, "eps": 1.0, "eps_high": 4.0, "clip": "cispo"},
+    "dppo": {**_PLAIN, "eps": 0.2, "eps_high": 0.2, "clip": "divergence"},
     "microcoder": {**_PLAIN, "mask": "conditional"},
 }
 
@@ -38,5 +46,8 @@ ABOUT = {
     "grpo_plus": "the paper's GRPO+: no KL, clip 0.2 / 0.28",
     "dapo": "GRPO+ with dynamic sampling and overlong shaping",
     "dr_grpo": "no division by the group's deviation or the response's length",
+    "gspo": "one ratio for a whole response, and narrow bounds",
+    "cispo": "every token keeps a gradient, of bounded weight",
+    "dppo": "tokens are dropped by how far their probability went, not by its ratio",
     "microcoder": "the paper's: GRPO+ with the conditional truncation mask (and T(D) where temperature is auto)",
 }

@@ -171,7 +171,7 @@ class RolloutConfig(Section):
 
 
 class GrpoConfig(Section):
-    preset: Literal["grpo", "grpo_plus", "dapo", "dr_grpo", "microcoder"] = Field(
+    preset: Literal["grpo", "grpo_plus", "dapo", "dr_grpo", "gspo", "cispo", "dppo", "microcoder"] = Field(
         default="microcoder",
         description="The algorithm by name; it sets the keys from eps to overlong_buffer, and those given here win.",
     )
@@ -181,7 +181,7 @@ class GrpoConfig(Section):
         description="Sampling temperature, also that of the ratio; auto: T(D) picks it before training and raises it "
         "in stages when diversity is about to settle too low.",
     )
-    eps: float = Field(default=0.2, gt=0, lt=1, description="The ratio is clipped below at 1 - eps.")
+    eps: float = Field(default=0.2, gt=0, le=1, description="The ratio is clipped below at 1 - eps.")
     eps_high: float = Field(default=0.28, gt=0, description="The ratio is clipped above at 1 + eps_high.")
     dual_clip: float = Field(
         default=0.0, ge=0, description="Bounds a bad response's loss at this many times its advantage; 0: no bound."
@@ -191,6 +191,16 @@ class GrpoConfig(Section):
     reduction: Literal["token_mean", "sequence_mean", "dr_grpo"] = Field(
         default="token_mean",
         description="What the loss is averaged over: tokens, each response's tokens first, or responses times limit.",
+    )
+    ratio: Literal["token", "sequence"] = Field(
+        default="token",
+        description="p_new / p_old of each token, or of a response: that of its tokens in the (geometric) mean, which "
+        "needs narrower bounds.",
+    )
+    clip: Literal["ppo", "cispo", "divergence"] = Field(
+        default="ppo",
+        description="What bounds do. ppo: a token beyond them has no gradient; cispo: it keeps one, and its ratio is "
+        "the bound; divergence: eps and eps_high bound |p_new - p_old| instead of the ratio.",
     )
     mask: Literal["none", "all", "conditional"] = Field(
         default="conditional",

@@ -1,8 +1,15 @@
-"""The policy loss: log-probabilities of the sampled tokens, PPO's clipped ratio per token, and three reductions.
+"""The policy loss: log-probabilities of the sampled tokens, a ratio that is kept in bounds, and three reductions.
+
+The ratio is that of each token, or of a whole response, by its mean log-ratio (GSPO). What bounds do, A the advantage:
+
+    ppo          min(r A, clip(r) A): a token that went beyond its bound has no gradient any more
+    cispo        clip(r) A log p, with no gradient through clip(r): every token keeps one, of bounded weight
+    divergence   r A, but for tokens whose probability went further than the bound, |p - p_old|, in the direction of
+                 their advantage: rare tokens have large ratios without having moved far (DPPO, by total variation)
 
 Where we differ from the paper, whose equation 1 shows one ratio per response:
 
-1. Ratio and clip are per token, as in GRPO, DAPO and both engines.
+1. Ratio and clip are per token unless asked for, as in GRPO, DAPO and both engines.
 2. The sum is divided by totals of the whole optimizer update, which the caller passes. So the losses of micro-batches
    and ranks add up, however the batch is split. An engine that averages over them multiplies by their number first.
 3. A log-ratio is limited to +-20: e^20 is beyond any clip, and e^89 would be infinite in float32 and its gradient NaN.
@@ -97,6 +104,8 @@ def _check_logits(logits: Tensor, temperature: float) -> None:
 
 
 Reduction = Literal["token_mean", "sequence_mean", "dr_grpo"]
+Ratio = Literal["token", "sequence"]
+Clip = Literal["ppo", "cispo", "divergence"]
 LOG_RATIO_BOUND = 20.0
 
 
@@ -104,23 +113,30 @@ LOG_RATIO_BOUND = 20.0
 class Objective:
     """Settings of the loss. GRPO: kl = 0.001 and eps_high = eps = 0.2; clip-higher: kl = 0 and eps_high = 0.28."""
 
-    eps: float = 0.2  # the ratio is clipped to [1 - eps, 1 + eps_high]
+    eps: float = 0.2  # the ratio is clipped to [1 - eps, 1 + eps_high]; divergence: the probability may move so far
     eps_high: float = 0.28
     dual_clip: float | None = None  # c > 1: a token with advantage A < 0 loses at most c |A|
     kl: float = 0.0  # weight of the divergence from the reference policy; 0 needs no reference
     reduction: Reduction = "token_mean"
+    ratio: Ratio = "token"
+    clip: Clip = "ppo"
 
     def __post_init__(self) -> None:
-        if not 0 < self.eps < 1:
-            raise ValueError(f"eps is {self.eps}; the ratio's lower bound 1 - eps must lie between 0 and 1: try 0.2")
+        if not 0 < self.eps <= 1:
+            raise ValueError(f"eps is {self.eps}; the ratio's lower bound 1 - eps must be from 0 to below 1: try 0.2")
         if not self.eps_high > 0:
             raise ValueError(f"eps_high is {self.eps_high}; the ratio's upper bound must lie above 1: try 0.28")
         if self.dual_clip is not None and not self.dual_clip > 1:
             raise ValueError(f"dual_clip is {self.dual_clip}; it must be above 1, such as 3.0, or None to leave it off")
         if not self.kl >= 0:
             raise ValueError(f"kl is {self.kl}; a negative weight would drive the policy away: use 0 for no KL term")
-        if self.reduction not in get_args(Reduction):
-            raise ValueError(f"reduction is {self.reduction!r}; it must be one of {', '.join(get_args(Reduction))}")
+        for name, kinds in (("reduction", Reduction), ("ratio", Ratio), ("clip", Clip)):
+            if getattr(self, name) not in get_args(kinds):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(get_args(kinds))}")
+        if self.dual_clip is not None and self.clip != "ppo":
+            raise ValueError(f"dual_clip belongs to clip ppo, and clip is {self.clip}; leave dual_clip off")
+        if self.ratio == "sequence" and self.clip == "divergence":
+            raise ValueError("clip divergence looks at single tokens, and ratio is sequence; set ratio to token")
 
 
 class Loss(NamedTuple):
@@ -128,8 +144,8 @@ class Loss(NamedTuple):
 
     loss: Tensor
     tokens: Tensor  # response tokens in this micro-batch
-    clip_low: Tensor  # tokens with A < 0 whose ratio lies below 1 - eps
-    clip_high: Tensor  # tokens with A > 0 whose ratio lies above 1 + eps_high
+    clip_low: Tensor  # tokens beyond the lower bound: with A < 0, but for cispo whatever their A
+    clip_high: Tensor  # tokens beyond the upper bound: with A > 0, but for cispo whatever their A
     clip_dual: Tensor  # tokens with A < 0 whose ratio lies above dual_clip
     ratio: Tensor
     kl: Tensor | None  # None without a reference
@@ -148,16 +164,31 @@ def policy_loss(
     sequences: int,  # over all its micro-batches and ranks
     limit: int,  # the response limit, which dr_grpo divides by
 ) -> Loss:
-    """Return this micro-batch's part of the update's loss: -min(r A, clip(r) A) + kl * k3 per token, reduced.
+    """Return this micro-batch's part of the update's loss: the objective and kl * k3 of each token, reduced.
 
     A row whose advantage the truncation mask set to 0 still counts in `tokens` and `sequences`.
     """
     _check(logprobs, old_logprobs, advantages, mask, objective, ref_logprobs)
     response = mask.bool()  # (n, t)
     advantage = advantages.to(logprobs.dtype)[:, None]  # (n, 1)
-    ratio = _log_ratio(logprobs, old_logprobs, response).exp()  # (n, t)
+    log_ratio = _log_ratio(logprobs, old_logprobs, response)  # (n, t)
+    if objective.ratio == "sequence":
+        mean = log_ratio.sum(1, keepdim=True) / response.sum(1, keepdim=True).clamp(min=1)
+        log_ratio = mean.expand_as(log_ratio).masked_fill(~response, 0)
+    ratio = log_ratio.exp()  # (n, t)
     clipped = ratio.clamp(1 - objective.eps, 1 + objective.eps_high)
-    per_token = -torch.min(ratio * advantage, clipped * advantage)  # (n, t)
+    low, high = ratio < 1 - objective.eps, ratio > 1 + objective.eps_high
+    if objective.clip == "divergence":
+        moved = (logprobs.exp() - old_logprobs.exp()).masked_fill(~response, 0).detach()
+        low, high = moved < -objective.eps, moved > objective.eps_high
+    if objective.clip == "cispo":
+        per_token = -clipped.detach() * advantage * logprobs.masked_fill(~response, 0)
+    else:
+        low, high = low & (advantage < 0), high & (advantage > 0)
+        if objective.clip == "ppo":
+            per_token = -torch.min(ratio * advantage, clipped * advantage)
+        else:
+            per_token = -ratio.masked_fill(low | high, 0) * advantage
     if objective.dual_clip is not None:
         bounded = torch.min(per_token, -objective.dual_clip * advantage)
         per_token = torch.where(advantage < 0, bounded, per_token)
@@ -176,8 +207,8 @@ def policy_loss(
         return Loss(
             loss=loss,
             tokens=response.sum(),
-            clip_low=((advantage < 0) & (ratio < 1 - objective.eps)).sum(),
-            clip_high=((advantage > 0) & (ratio > 1 + objective.eps_high)).sum(),
+            clip_low=low.sum(),
+            clip_high=high.sum(),
             clip_dual=((advantage < 0) & (ratio > (objective.dual_clip or torch.inf))).sum(),
             ratio=(ratio * response).sum(),
             kl=None if k3 is None else k3.sum(),

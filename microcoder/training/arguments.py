@@ -8,14 +8,9 @@ import torch
 from trl import GRPOConfig
 
 from ..config import Config
-from ..grpo import Objective, Stage
+from ..grpo import Stage
 from .optimizers import CompactAdamW
 from .plan import Batches
-
-
-def objective_of(config: Config) -> Objective:
-    grpo = config.grpo
-    return Objective(grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction)
 
 
 def importance_of(config: Config) -> str:

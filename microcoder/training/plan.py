@@ -15,7 +15,7 @@ import torch
 from transformers.integrations import get_available_reporting_integrations
 
 from ..config import Config
-from ..grpo import Stage, plan, segments
+from ..grpo import Objective, Stage, plan, segments
 from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
 from ..models.weights import load_shape, load_tokenizer
 from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
@@ -79,9 +79,21 @@ def settled(config: Config, model: Any = None, gpu: bool | None = None) -> Confi
     return config.model_copy(update={"train": train.model_copy(update={"update": way})})
 
 
+def objective_of(config: Config) -> Objective:
+    """The settings of the loss. Refuse those that do not go together."""
+    grpo = config.grpo
+    try:
+        return Objective(
+            grpo.eps, grpo.eps_high, grpo.dual_clip or None, grpo.kl, grpo.reduction, grpo.ratio, grpo.clip
+        )
+    except ValueError as error:
+        raise PlanError(f"[grpo]: {error}") from None
+
+
 def batches(config: Config, devices: int = 1) -> Batches:
     """Work out the batch sizes of a step. Refuse sizes that do not divide, and name some that do."""
     config = settled(config)
+    objective_of(config)
     train, samples = config.train, config.grpo.samples
     if config.grpo.importance in ("token", "sequence") and train.update == "padded" and config.run.engine == "trl":
         raise PlanError(

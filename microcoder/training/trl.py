@@ -37,9 +37,9 @@ from ..models import ModelSource
 from ..models.weights import load_tokenizer
 from ..sampling import Completion, Sampling, sampler_for
 from ..schema import Problem
-from .arguments import adapter, arguments, importance_of, objective_of, optimizer_of
+from .arguments import adapter, arguments, importance_of, optimizer_of
 from .packed import share_prompts
-from .plan import Batches, order
+from .plan import Batches, objective_of, order
 from .recorder import saving
 from .step import Batch, alike, collect, dealt, load_model
 from .update import PackedUpdates, Update, scored

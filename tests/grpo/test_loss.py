@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from microcoder.grpo import Objective, policy_loss
@@ -14,6 +14,7 @@ from microcoder.grpo import Objective, policy_loss
 steady = settings(deadline=None, max_examples=50)
 REDUCTIONS = ("token_mean", "sequence_mean", "dr_grpo")
 LIMIT = 10
+KINDS = [{}, {"dual_clip": 1.5}, {"ratio": "sequence"}, {"clip": "cispo"}, {"clip": "divergence"}]
 
 
 def f64(values):
@@ -64,6 +65,43 @@ def test_the_dual_clip_leaves_good_responses_alone():
     plain, grad = loss_of([[0.5, 1.1, 9.0]], [1.0])
     dual, dual_grad = loss_of([[0.5, 1.1, 9.0]], [1.0], dual_clip=1.5)
     assert plain.loss == dual.loss and torch.equal(grad, dual_grad) and dual.clip_dual.item() == 0
+
+
+def test_one_ratio_for_a_response_worked_by_hand():
+    # ratios 4 and 1: sqrt(4 * 1) = 2 for both tokens, beyond 1.28 where A > 0; with A = -1 it counts in full, and
+    # d(2)/d logp = 2 / 2 tokens
+    out, grad = loss_of([[4.0, 1.0], [4.0, 1.0]], [1.0, -1.0], ratio="sequence", reduction="sequence_mean")
+    assert out.loss.item() == pytest.approx((-1.28 + 2) / 2)
+    assert grad.flatten().tolist() == pytest.approx([0, 0, 1 / 2, 1 / 2])
+    assert (out.clip_low.item(), out.clip_high.item(), out.ratio.item()) == (0, 2, pytest.approx(8))
+
+
+def test_one_ratio_for_a_response_does_not_see_what_is_no_token_of_it():
+    padded, grad = loss_of([[4.0, 1.0, 9.0]], [-1.0], [[1, 1, 0]], ratio="sequence")
+    assert padded.loss.item() == pytest.approx(2)
+    assert grad.flatten().tolist() == pytest.approx([1, 1, 0])
+    assert loss_of([[4.0, 1.0]], [-1.0], [[0, 0]], ratio="sequence")[0].loss.item() == 0
+
+
+def test_cispo_worked_by_hand():
+    # the gradient of log p, whose weight is the ratio, from 0.8 to 1.28, times the advantage
+    out, grad = loss_of(RATIOS, ADVANTAGES, clip="cispo")
+    assert grad.flatten().tolist() == pytest.approx([-1.28 / 4, -1.1 / 4, 0.8 * 2 / 4, 1.28 * 2 / 4])
+    weighed = [1.28 * math.log(1.5), 1.1 * math.log(1.1), -2 * 0.8 * math.log(0.5), -2 * 1.28 * math.log(4)]
+    assert out.loss.item() == pytest.approx(-sum(weighed) / 4)
+    assert (out.clip_low.item(), out.clip_high.item()) == (1, 2)
+
+
+def test_a_divergence_is_bounded_where_a_token_went_far_in_the_direction_of_its_advantage():
+    # p_old -> p: 0.01 -> 0.03 is three times as likely and hardly moved; 0.5 -> 0.8 moved by 0.3
+    old, new = f64([[0.01, 0.5, 0.8]] * 2).log(), f64([[0.03, 0.8, 0.5]] * 2).log().requires_grad_()
+    totals = {"tokens": 6, "sequences": 2, "limit": LIMIT}
+    objective = Objective(0.2, 0.25, clip="divergence")
+    out = policy_loss(new, old, f64([1.0, -1.0]), torch.ones(2, 3), objective, **totals)
+    out.loss.backward()
+    assert (out.clip_high.item(), out.clip_low.item()) == (1, 1)
+    good, bad = [-3 / 6, 0, -0.625 / 6], [3 / 6, 1.6 / 6, 0]
+    assert new.grad.flatten().tolist() == pytest.approx(good + bad)
 
 
 def test_the_three_reductions_on_unequal_lengths():
@@ -120,8 +158,8 @@ def batches(draw):
         "mask": mask,
         "objective": Objective(
             kl=draw(st.sampled_from([0.0, 0.5])),
-            dual_clip=draw(st.sampled_from([None, 1.5])),
             reduction=draw(st.sampled_from(REDUCTIONS)),
+            **draw(st.sampled_from(KINDS)),
         ),
         "ref_logprobs": old + 0.5 * normal(n, t),
         "tokens": int(mask.sum()),
@@ -159,6 +197,7 @@ def test_micro_batches_add_up_however_the_batch_is_split(batch, data):
 @settings(steady, max_examples=30)
 @given(batches())
 def test_the_gradient_is_that_of_finite_differences(batch):
+    assume(batch["objective"].clip != "cispo")  # whose weights have no gradient
     log_ratio = batch["logprobs"] - batch["old_logprobs"]
     for kink in (math.log(0.8), math.log(1.28), math.log(1.5)):  # where a clip begins there is no derivative
         near = (log_ratio - kink).abs() < 1e-3
@@ -231,12 +270,16 @@ def test_a_ratio_beyond_all_bounds_gives_a_finite_loss_and_gradient():
     ("settings", "words"),
     [
         ({"eps": 0}, "eps is 0.*try 0.2"),
-        ({"eps": 1.0}, "eps is 1.0"),
+        ({"eps": 1.1}, "eps is 1.1"),
         ({"eps_high": 0.0}, "eps_high is 0.0.*try 0.28"),
         ({"dual_clip": 1.0}, "dual_clip is 1.0.*such as 3.0"),
         ({"kl": -0.1}, "kl is -0.1.*use 0"),
         ({"kl": math.nan}, "kl is nan"),
         ({"reduction": "mean"}, "'mean'; it must be one of token_mean, sequence_mean, dr_grpo"),
+        ({"ratio": "word"}, "'word'; it must be one of token, sequence"),
+        ({"clip": "hard"}, "'hard'; it must be one of ppo, cispo, divergence"),
+        ({"clip": "cispo", "dual_clip": 3.0}, "dual_clip belongs to clip ppo"),
+        ({"clip": "divergence", "ratio": "sequence"}, "set ratio to token"),
     ],
 )
 def test_an_objective_that_cannot_be_is_refused_with_directions(settings, words):

@@ -19,11 +19,22 @@ def nested(rows):
     return torch.nested.as_nested_tensor(list(rows), layout=torch.jagged)
 
 
-@pytest.mark.parametrize("kl", [0.0, 0.1])
-@pytest.mark.parametrize("dual_clip", [0.0, 1.5])
-@pytest.mark.parametrize("reduction", ["token_mean", "sequence_mean", "dr_grpo"])
-def test_the_loss_and_its_gradient_are_those_of_grpo(reduction, dual_clip, kl):
-    config = settings(f"grpo.reduction={reduction}", f"grpo.dual_clip={dual_clip}", f"grpo.kl={kl}")
+CASES = [
+    (reduction, dual_clip, kl, "token", "ppo")
+    for reduction in ("token_mean", "sequence_mean", "dr_grpo")
+    for dual_clip in (0.0, 1.5)
+    for kl in (0.0, 0.1)
+]
+OTHERS = [("sequence", "ppo"), ("sequence", "cispo"), ("token", "cispo"), ("token", "divergence")]
+CASES += [("token_mean", 0.0, 0.1, *kinds) for kinds in OTHERS]
+
+
+@pytest.mark.parametrize(("reduction", "dual_clip", "kl", "ratio", "clip"), CASES)
+def test_the_loss_and_its_gradient_are_those_of_grpo(reduction, dual_clip, kl, ratio, clip):
+    config = settings(
+        f"grpo.reduction={reduction}", f"grpo.dual_clip={dual_clip}", f"grpo.kl={kl}", f"grpo.ratio={ratio}",
+        f"grpo.clip={clip}",
+    )  # fmt: skip
     actor = omega_conf_to_dataclass(theirs(config).actor_rollout_ref.actor)
     draw = torch.Generator().manual_seed(0)
     width, limit = max(LENGTHS), config.train.max_response_tokens
@@ -34,7 +45,7 @@ def test_the_loss_and_its_gradient_are_those_of_grpo(reduction, dual_clip, kl):
 
     leaf = new.clone().requires_grad_()
     expected = policy_loss(
-        leaf, old, advantages, mask, Objective(0.2, 0.28, dual_clip or None, kl, reduction),
+        leaf, old, advantages, mask, Objective(0.2, 0.28, dual_clip or None, kl, reduction, ratio, clip),
         ref_logprobs=ref if kl else None, limit=limit, **totals,
     )  # fmt: skip
     expected.loss.backward()

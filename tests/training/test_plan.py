@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from microcoder.config import find, load
 from microcoder.files import write_problems
 from microcoder.starter import problems
 from microcoder.training import plan
 from microcoder.training.memory import GIB, Device
-from microcoder.training.plan import describe
+from microcoder.training.plan import PlanError, batches, describe
 
 
 def test_a_dry_run_names_a_model_that_cannot_be_had_and_does_not_fit_and_the_learning_rate(tmp_path, monkeypatch):
@@ -47,3 +49,10 @@ def test_a_plan_can_be_made_for_a_gpu_that_is_not_here(tmp_path, monkeypatch):
     assert "a GPU of 141 GiB" in said["memory"] and said["memory"].endswith("recompute: no")
     assert "in packed passes of up to " in said["batches"]
     assert "guessed from its name" in said["model"]
+
+
+def test_settings_of_the_loss_that_do_not_go_together_are_refused():
+    with pytest.raises(PlanError, match=r"\[grpo\]: dual_clip belongs to clip ppo"):
+        batches(load(None, ["grpo.clip=cispo", "grpo.dual_clip=3"]))
+    with pytest.raises(PlanError, match="set ratio to token"):
+        batches(load(None, ["grpo.preset=dppo", "grpo.ratio=sequence"]))

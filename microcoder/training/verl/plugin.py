@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from . import cpu  # noqa: F401  # isort: skip  # first: what the others import asks for the platform when it is loaded
 import asyncio
+import functools
 import random
 import time
 from concurrent.futures import Future
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 from uuid import uuid4
 
 import torch
@@ -23,11 +25,12 @@ from verl.trainer.ppo.core_algos import register_policy_loss
 from ...config import JudgeConfig
 from ...files import read_problems
 from ...grpo import Objective, policy_loss
+from ...grpo.loss import Clip, Ratio
 from ...judge.extract import code_block
 from ...judge.remote import open_judge
 from ...schema import Problem, Verdict
 from . import cpu_engine  # noqa: F401
-from .settings import NAME, REDUCTIONS
+from .settings import NAME, REDUCTIONS, loss_name
 
 
 @register_agent(NAME)
@@ -96,8 +99,9 @@ class JudgeReward(RewardManagerBase):
 OURS: dict[str, Any] = {theirs: ours for ours, theirs in REDUCTIONS.items()}
 
 
-@register_policy_loss(NAME)
 def loss(
+    ratio: Any,
+    clip: Any,
     old_log_prob: torch.Tensor,  # (n, t)
     log_prob: torch.Tensor,  # (n, t)
     advantages: torch.Tensor,  # (n, t), the same all over a row
@@ -114,7 +118,12 @@ def loss(
         advantages[:, 0],
         response_mask,
         Objective(
-            config.clip_ratio_low, config.clip_ratio_high, config.clip_ratio_c or None, reduction=OURS[loss_agg_mode]
+            config.clip_ratio_low,
+            config.clip_ratio_high,
+            config.clip_ratio_c or None,
+            reduction=OURS[loss_agg_mode],
+            ratio=ratio,
+            clip=clip,
         ),
         weights=rollout_is_weights,
         tokens=totals["batch_num_tokens"],
@@ -125,5 +134,8 @@ def loss(
     counted = {name: float(getattr(result, name)) for name in ("tokens", "clip_low", "clip_high")}
     return result.loss * totals["dp_size"], {f"microcoder/{name}": value for name, value in counted.items()}
 
+
+for kinds in product(get_args(Ratio), get_args(Clip)):  # verl has no settings of its own for these two
+    register_policy_loss(loss_name(*kinds))(functools.partial(loss, *kinds))
 
 COMPLETE = True  # the last line: all of it is registered

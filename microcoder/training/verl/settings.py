@@ -30,6 +30,11 @@ WEIGHTS = "token", 3.0  # importance of a token that vLLM sampled, and its bound
 UNHEARD = {"train.float32_head"}  # see 2
 
 
+def loss_name(ratio: str, clip: str) -> str:
+    """The name under which verl has our loss with this ratio and these bounds."""
+    return f"{NAME}_{ratio}_{clip}"
+
+
 def compiled(
     config: Config, stage: Stage, counts: Batches, model: str, folder: Path, resume_from: str | None = None
 ) -> dict[str, Any]:
@@ -92,7 +97,7 @@ def _model(config: Config, model: str) -> dict[str, Any]:
 def _actor(config: Config, stage: Stage, counts: Batches) -> dict[str, Any]:
     grpo, train = config.grpo, config.train
     settings = {
-        "policy_loss.loss_mode": NAME,
+        "policy_loss.loss_mode": loss_name(grpo.ratio, grpo.clip),
         "clip_ratio_low": grpo.eps,
         "clip_ratio_high": grpo.eps_high,
         "clip_ratio_c": grpo.dual_clip,
