@@ -268,6 +268,8 @@ def _tokenizer(metadata: dict[str, Any], path: Path) -> tuple[Any, _Pre]:
     pre = PRE.get(name := metadata["tokenizer.ggml.pre"])
     if not pre:
         raise ModelError(f"{path} has the pre-tokenizer {name!r}; supported are {', '.join(PRE)}")
+    if metadata["general.architecture"] != "llama" and name != "qwen2":  # transformers then takes Qwen's own
+        raise ModelError(f"{path} is a Qwen with the pre-tokenizer {name!r}; only 'qwen2' is supported")
     kinds = metadata["tokenizer.ggml.token_type"]
     used = len(kinds)
     while used and kinds[used - 1] == TOKEN_UNUSED:
@@ -278,12 +280,12 @@ def _tokenizer(metadata: dict[str, Any], path: Path) -> tuple[Any, _Pre]:
     tokenizer = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=pre.whole))
     if pre.nfc:
         tokenizer.normalizer = normalizers.NFC()
+    steps: list[Any] = [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pre.pattern)]
     if pre.pattern:
-        first = pre_tokenizers.Split(Regex(pre.pattern), "isolated")
-    else:
-        first = pre_tokenizers.Digits(individual_digits=True)
-    rest = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pre.pattern)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([first, rest] if pre.pattern or pre.digits else [rest])
+        steps.insert(0, pre_tokenizers.Split(Regex(pre.pattern), "isolated"))
+    elif pre.digits:
+        steps.insert(0, pre_tokenizers.Digits(individual_digits=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
     tokenizer.decoder = decoders.ByteLevel()
     typed = list(zip(tokens, kinds, strict=False))
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token, kind in typed if kind == TOKEN_CONTROL])
