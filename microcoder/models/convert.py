@@ -49,7 +49,7 @@ MORE = {  # what a layer has besides
     "qwen3": {f"attn_{part}_norm.weight": f"self_attn.{part}_norm.weight" for part in "qk"},
 }
 COMPARED = 1024  # rows of two tensors, spread evenly, that decide whether they are one
-CHUNK = {"cpu": 1 << 20, "cuda": 1 << 25}  # values de-quantised at a time: on a CPU few enough for its cache
+CHUNK = {"cpu": 1 << 20, "cuda": 1 << 23}  # values de-quantised at a time: on a CPU few enough for its cache
 TOKEN_UNUSED, TOKEN_CONTROL, TOKEN_USER = 5, 3, 4
 
 
@@ -110,7 +110,7 @@ def _weights(file: Gguf, path: Path, progress: Progress) -> dict[str, _Weight]:
     names |= OUTSIDE
     if missing := [name for name in names if name not in file.tensors]:
         raise ModelError(f"{path} lacks the tensor {missing[0]} of a {kind} model of {layers} layers")
-    if strange := [name for name in file.tensors if name not in (*names, OUTPUT, ROPE)]:
+    if strange := [name for name in file.tensors if name not in names and name not in (OUTPUT, ROPE)]:
         raise ModelError(f"{path} has the tensor {strange[0]}, which no plain {kind} model has; take another model")
     heads = {}
     if kind == "llama":

@@ -24,6 +24,7 @@ CONVERTER = 1  # add one when `convert` writes something else
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
+AGAIN = "download it again, and compare its size with the published one"
 
 
 class Format(NamedTuple):
@@ -148,7 +149,7 @@ def _read(path: Path) -> Gguf:
         infos = [(cursor.string(), cursor.take(f"{cursor.take('I')[0]}QIQ")) for _ in range(tensors)]
     except (struct.error, KeyError, UnicodeDecodeError, MemoryError, RecursionError):
         raise ModelError(f"the header of {path} is cut off or damaged; {AGAIN}") from None
-    alignment = metadata.get("general.alignment", 32)
+    alignment = max(8, metadata.get("general.alignment", 32))
     body = -(-cursor.at // alignment) * alignment
     stored = {}
     for name, (*shape, kind, offset) in infos:
@@ -162,13 +163,10 @@ def _read(path: Path) -> Gguf:
         if tensor.start + tensor.size > len(data):
             missing = tensor.start + tensor.size - len(data)
             raise ModelError(f"{path} is cut off: {missing:,} bytes of the tensor {name} are missing; {AGAIN}")
-        if offset % 8 or shape[0] % form.values:
+        if offset % 8 or not shape or shape[0] % form.values:
             raise ModelError(f"the tensor {name} of {path} has a wrong place or shape; {AGAIN}")
         stored[name] = tensor
     return Gguf(metadata, stored)
-
-
-AGAIN = "download it again, and compare its size with the published one"
 
 
 class _Cursor:

@@ -236,7 +236,7 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     return found
 
 
-def _model(config: Config, made: TrainingPlan, note: Callable[[str], None] | None) -> tuple[ModelShape | None, Any]:
+def _model(config: Config, made: TrainingPlan, tell: Callable[[str], None] | None) -> tuple[ModelShape | None, Any]:
     """The model's shape, a guess by its name where it is not here yet, or None; and its configuration, or None."""
     name = config.model.name
     try:
@@ -249,7 +249,7 @@ def _model(config: Config, made: TrainingPlan, note: Callable[[str], None] | Non
             sizes = "; until then its sizes are guessed from its name" if shape else ""
             made.say("model", f"{name}: to be downloaded when training starts{sizes}")
             return shape, None
-        source = resolve(name, progress=note)
+        source = resolve(name, progress=tell)
         model = load_shape(source)
     except (ModelError, OSError, ValueError) as error:
         made.say("model", name)
