@@ -103,7 +103,7 @@ def command() -> None:
 @click.option("--fresh", is_flag=True, help="Start the folder over instead of continuing it.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Print as this.")
 def run(words: tuple[str, ...], suite: str, form: str, limits: str | None, **options: Any) -> int:
-    """Score MODEL on a suite: nano, a hub id, a folder, a run such as runs/a; or a file of completions.
+    """Score MODEL on a suite: nano, a hub id, a folder, a run such as runs/a, a GGUF file; or a file of completions.
 
     Completions are written as they come: after a kill the same command continues, with the same result. Each program is
     judged under LiveCodeBench's rule (exact) and ours (robust) at once.

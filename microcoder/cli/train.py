@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def _dry_run(config: Config, folder: Path, resume: bool, gpu_memory: float | Non
         if resume:
             same_settings(config, folder)
         device = Device(int(gpu_memory * GIB), gpu=True) if gpu_memory is not None else None
-        plan = describe(config, folder, resume, device)
+        plan = describe(config, folder, resume, device, note=partial(echo, err=True))
     except ValueError as error:
         raise Refused(str(error)) from None
     table = Table.grid(padding=(0, 2))

@@ -93,7 +93,8 @@ def usable_cores() -> int:
 class ModelConfig(Section):
     name: str = Field(
         default="nano",
-        description="nano, smollm2-135m, a hub id such as Qwen/Qwen3-4B-Instruct-2507, a folder, or a run (runs/a).",
+        description="nano, smollm2-135m, a hub id such as Qwen/Qwen3-4B-Instruct-2507, a folder, a run (runs/a), or a "
+        "GGUF file (model.gguf).",
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",

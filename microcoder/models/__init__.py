@@ -1,4 +1,4 @@
-"""Find a model's weights by name: `nano`, `smollm2-135m`, a folder, a run directory, a PEFT adapter, a hub id.
+"""Find a model's weights by name: `nano`, `smollm2-135m`, a folder, a run, an adapter, a GGUF file, a hub id.
 
     source = resolve("smollm2-135m", progress=print)
     AutoModelForCausalLM.from_pretrained(source.path)

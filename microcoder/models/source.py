@@ -65,6 +65,8 @@ def find(folder: Path) -> tuple[Path, str]:
         raise ModelError(
             f"no checkpoint of {folder} has all its weights: {', '.join(skipped)}; go on with the run until one has"
         )
+    if files := sorted(folder.glob("*.gguf")):
+        raise ModelError(f"{folder} holds GGUF files; name one of them, such as {files[0]}")
     raise ModelError(
         f"{folder} holds no model: there is neither config.json with whole *.safetensors, nor a PEFT adapter "
         "(adapter_config.json with its weights), nor checkpoints/checkpoint-N; name the folder that has them"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,20 +174,27 @@ class TrainingPlan:
         self.lines.append((what, words))
 
 
-def describe(config: Config, folder: Path, resume: bool = False, device: Device | None = None) -> TrainingPlan:
+def describe(
+    config: Config,
+    folder: Path,
+    resume: bool = False,
+    device: Device | None = None,
+    note: Callable[[str], None] | None = None,
+) -> TrainingPlan:
     """Work out the plan: stages, batches, tokens, memory, and what is missing. Download no weights.
 
-    `device`: the GPU to plan for; None: what is here.
+    `device`: the GPU to plan for; None: what is here. `note` is told of a GGUF file that is converted.
     """
     made = TrainingPlan()
     made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
     trl = config.run.engine == "trl"
     ranks = devices() if trl else config.cluster.processes
     device = device or here()
-    shape, model = _model(config, made)
+    shape, model = _model(config, made, note)
     config = settled(config, model, device.gpu)
     counts = batches(config, ranks)
-    longest = _problems(config, counts, made)
+    tokenizer = load_tokenizer(resolve(config.model.name)) if model is not None else None
+    longest = _problems(config, counts, made, tokenizer)
     need = MemoryPlan(config, counts, shape, longest, device) if shape is not None and trl else None
     if need is not None:
         counts = batches(need.fitted().config, ranks)
@@ -240,20 +248,20 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     return found
 
 
-def _model(config: Config, made: TrainingPlan) -> tuple[ModelShape | None, Any]:
+def _model(config: Config, made: TrainingPlan, tell: Callable[[str], None] | None) -> tuple[ModelShape | None, Any]:
     """The model's shape, a guess by its name where it is not here yet, or None; and its configuration, or None."""
     name = config.model.name
     try:
         if not is_cached(name):
             if name != "smollm2-135m" and not Path(name).expanduser().is_dir():
-                resolve(name)  # which downloads nothing of these, and refuses what is no hub id either
+                resolve(name)  # which downloads nothing of these, and refuses a broken GGUF file or what is no hub id
                 if fault := hub_fault(name):
                     raise ModelError(f"it is not on this machine, and {fault}; bring its folder: model.name=./folder")
             shape = ModelShape.guess(name)
             sizes = "; until then its sizes are guessed from its name" if shape else ""
             made.say("model", f"{name}: to be downloaded when training starts{sizes}")
             return shape, None
-        source = resolve(name)
+        source = resolve(name, progress=tell)
         model = load_shape(source)
     except (ModelError, OSError, ValueError) as error:
         made.say("model", name)
@@ -266,10 +274,9 @@ def _model(config: Config, made: TrainingPlan) -> tuple[ModelShape | None, Any]:
     return shape, model.config
 
 
-def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:
+def _problems(config: Config, counts: Batches, made: TrainingPlan, tokenizer: Any) -> int:
     """Says what there is to train and test on; returns the longest prompt, as far as it can be known."""
     longest, found = 0, {}
-    tokenizer = load_tokenizer(resolve(config.model.name)) if is_cached(config.model.name) else None
     for split in ("train", "test"):
         try:
             loaded = load_problems(config.data, split)

