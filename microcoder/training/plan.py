@@ -257,12 +257,17 @@ def _model(config: Config, made: TrainingPlan) -> tuple[ModelShape | None, Any]:
 def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:
     """Says what there is to train and test on; returns the longest prompt, as far as it can be known."""
     longest, found = 0, {}
-    tokenizer = load_tokenizer(resolve(config.model.name)) if is_cached(config.model.name) else None
+    tokenizer = None
+    if is_cached(config.model.name):
+        try:
+            tokenizer = load_tokenizer(resolve(config.model.name), config.model.chat)
+        except ModelError as error:
+            made.missing.append(str(error))
     for split in ("train", "test"):
         try:
             loaded = load_problems(config.data, split)
             if tokenizer is not None:
-                loaded, prompts = with_prompts(loaded, tokenizer, config.data.max_prompt_tokens)
+                loaded, prompts = with_prompts(loaded, tokenizer, config)
                 longest = max([longest, *map(len, prompts)])
             if split == "train":
                 order(len(loaded.problems), counts, 1, 0)  # raises where they are too few for a step

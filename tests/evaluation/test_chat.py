@@ -24,7 +24,7 @@ def server():
         yield running
 
 
-def samples(server, work=WORK, style="microcoder", concurrency=4, **changes):
+def samples(server, work=WORK, style="code", concurrency=4, **changes):
     endpoint = Endpoint(server.url, "tiny", key_env="", max_retries=0, timeout_s=5.0, concurrency=64)
     settings = {"temperature": 0.2, "limits": [64], "top_p": 0.9, "seed": 0, **changes}
     return ChatModel(endpoint, concurrency).samples(work, PROBLEMS, style, **settings)
@@ -46,7 +46,7 @@ def test_every_try_is_asked_for_once_and_comes_back_as_the_sample_of_its_problem
     assert len(server.asked) == 6
 
 
-@pytest.mark.parametrize("style", ["microcoder", "livecodebench"])
+@pytest.mark.parametrize("style", ["code", "livecodebench"])
 def test_a_request_is_the_prompt_of_the_suite_with_the_settings_of_the_bench(server, style):
     list(samples(server, [(1, 0)], style))
     [asked] = server.asked

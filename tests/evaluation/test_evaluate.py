@@ -364,7 +364,7 @@ def test_a_release_of_livecodebench_goes_through(tmp_path, right, accuracy):
         (["nano", "--suite", "TINY", "--temperature", "0"], "use -n 1"),
         (["nano", "--suite", "TINY", "judge.policy=exact"], "leave judge.policy out"),
         (["nano", "--suite", "TINY", "judge.also=paper"], "leave judge.also out"),
-        (["nano", "--suite", "TINY", "train.lr=1"], "judge and rollout only"),
+        (["nano", "--suite", "TINY", "train.lr=1"], "judge and rollout, and model.chat"),
         (["nano", "nano", "--suite", "TINY"], "one model at a time"),
         (["nanno", "--suite", "TINY"], "nano"),
         (["compare", "TINY", "TINY"], "holds no evaluation"),
