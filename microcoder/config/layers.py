@@ -48,7 +48,7 @@ def configuration(words: Sequence[str]) -> tuple[Config, Path]:
     if named and path == Path(words[0]) / "config.toml":  # a run: it is gone on with where it lies now
         if not any(change.startswith(("train.folder=", "train.name=")) for change in changes):
             return config, path.parent
-    return config, Path(config.train.folder) / (config.train.name or (Path(words[0]).stem if named else "run"))
+    return config, Path(config.train.folder) / (config.train.name or (Path(words[0]).name.removesuffix(".toml") if named else "run"))
 
 
 def find(word: str) -> Path:

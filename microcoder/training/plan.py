@@ -275,7 +275,7 @@ def _problems(config: Config, counts: Batches, made: TrainingPlan) -> int:
             made.say(split, f"{getattr(config.data, split)}: {loaded.words()}")
         except (ProblemsError, ValueError, OSError) as error:
             made.say(split, getattr(config.data, split))
-            made.missing.append(f"problems to {split} on: {error}")
+            made.missing.append(f"problems to {split} on (data.{split}): {error}")
     if warning := overlap(found.get("train", []), found.get("test", [])):
         made.say("", warning)
     return longest or config.data.max_prompt_tokens
