@@ -1,7 +1,7 @@
 """The program in a model's completion: the last complete fenced block of the language, outside of its thoughts."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 _TAGS = {  # a block without a tag counts as the language that was asked for
     "python": {"", "python", "py", "python3", "py3"},
@@ -60,7 +60,7 @@ def answer(completion: str) -> str:
             fence = "" if _closes(mark, fence) else mark[0]
         at = begin
         if begin < line_end and not fence:
-            n = bisect_left(ends, begin)
+            n = bisect_right(ends, begin)
             at = ends[n] if n < len(ends) else len(text)
             kept.append("\n")  # what follows a thought is a line of its own
     return "".join(kept)
