@@ -214,3 +214,10 @@ def test_a_server_that_refuses_logprobs_is_told_from_one_that_refuses_the_questi
 )
 def test_what_fits_in_a_limit_is_a_prefix_of_the_text(text, pieces, wanted):
     assert [fitting(text, pieces, limit) for limit in range(len(wanted))] == wanted
+
+
+def test_arguments_of_the_chat_template_are_sent_only_if_there_are_any(server):
+    list(samples(server, [(1, 0)], chat={"enable_thinking": False}))
+    list(samples(server, [(1, 0)]))
+    assert server.asked[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    assert "chat_template_kwargs" not in server.asked[1]
