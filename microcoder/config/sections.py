@@ -147,7 +147,7 @@ class DataConfig(Section):
     )
     style: Literal["code", "reason"] = Field(
         default="code",
-        description="How prompts ask. code: for the program; reason: for the approach in plain words, then the program.",
+        description="What prompts ask for. code: the program; reason: the approach in plain words, then the program.",
     )
     max_prompt_tokens: int = Field(
         default=2048, ge=1, description="Problems with a longer prompt are left out, and counted."

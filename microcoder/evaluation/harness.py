@@ -190,7 +190,7 @@ def evaluate(
 
 
 def default_folder(model: str, exam: Exam) -> Path:
-    """Return the default folder: inside the run for a run, else below bench/. It names a style that is not the suite's."""
+    """Return the default folder: in the run, else below bench/. A style that is not the suite's is part of its name."""
     suite, style = exam.suite, exam.common["style"]
     name = slug(suite.name) + ("" if style == suite.style else f"-{style}")
     if (Path(model) / "run.json").exists():
@@ -290,7 +290,8 @@ def _asked(suite: Suite, folder: ResultFolder, make: Make, watcher: Watcher | No
         for limit in folder.ask.limits:
             known = verdict_of(sample, limit, folder.verdicts.done)
             if known is None or known.verdict == FAULT:
-                yield Unjudged(verdict_id(sample, limit), n, program(sample, limit, folder.ask.style, suite.problems[n]))
+                found = program(sample, limit, folder.ask.style, suite.problems[n])
+                yield Unjudged(verdict_id(sample, limit), n, found)
             elif watcher is not None:
                 watcher.judged(before=True)
 
