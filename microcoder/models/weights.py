@@ -13,15 +13,16 @@ from functools import cache
 from typing import Any
 
 import torch
-from jinja2 import Environment, TemplateError, meta
+from jinja2 import Environment, TemplateError, meta, nodes
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers import logging as transformers_logging
 
 from .source import ModelError, ModelSource
 
 # what transformers gives to every chat template, or keeps for itself
-_TAKEN = {"messages", "tools", "documents", "add_generation_prompt", "raise_exception", "strftime_now", "bos_token"}
-_TAKEN |= {"eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token", "image_token", "video_token"}
+_TAKEN = {"messages", "tools", "documents", "add_generation_prompt", "raise_exception", "strftime_now"}
+_TAKEN |= {f"{kind}_token" for kind in ("bos", "eos", "pad", "unk", "sep", "cls", "mask")} | {"continue_final_message"}
+_ASKS = {"defined", "undefined", "none", "default", "d"}
 _GENERATION = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")  # a statement of transformers that Jinja does not know
 
 
@@ -84,13 +85,17 @@ def _check_chat(name: str, tokenizer: Any, chat: Mapping[str, Any]) -> None:
 
 @cache
 def chat_arguments(template: str) -> list[str]:
-    """The variables of a chat template that are left to its caller."""
+    """The variables of a chat template that are left to its caller, in the order of the alphabet."""
     jinja = Environment(extensions=["jinja2.ext.loopcontrols"])
     try:
-        used = meta.find_undeclared_variables(jinja.parse(_GENERATION.sub("", template)))
+        tree = jinja.parse(_GENERATION.sub("", template))
     except TemplateError as error:
         raise ModelError(f"the chat template cannot be read: {error}") from None
-    return sorted(used - _TAKEN - set(jinja.globals))
+    used = meta.find_undeclared_variables(tree) - _TAKEN - set(jinja.globals)
+    its_own = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
+    asked = [*tree.find_all(nodes.Test), *tree.find_all(nodes.Filter)]  # "is defined", "| default(...)": it may be given
+    given = {one.node.name for one in asked if one.name in _ASKS and isinstance(one.node, nodes.Name)}
+    return sorted(used - (its_own - given))
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:

@@ -33,6 +33,8 @@ def source(tmp_path):
 def test_what_a_template_leaves_to_its_caller_are_its_arguments():
     assert chat_arguments(THINKING) == ["effort", "enable_thinking"]
     assert chat_arguments("{{ messages[0].content }}{{ eos_token }}") == []
+    set_inside = "{% if x %}{% set content = 1 %}{% endif %}{% if not x is defined %}{% set x = 2 %}{% endif %}"
+    assert chat_arguments(set_inside + "{% set y = y | default(3) %}{{ content }}{{ y }}") == ["x", "y"]
 
 
 def test_arguments_reach_the_template(source):
