@@ -93,7 +93,7 @@ def chat_arguments(template: str) -> list[str]:
         raise ModelError(f"the chat template cannot be read: {error}") from None
     used = meta.find_undeclared_variables(tree) - _TAKEN - set(jinja.globals)
     its_own = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
-    asked = [*tree.find_all(nodes.Test), *tree.find_all(nodes.Filter)]  # "is defined", "| default(...)": it may be given
+    asked = [*tree.find_all(nodes.Test), *tree.find_all(nodes.Filter)]  # x is defined, x | default(1): may be given
     given = {one.node.name for one in asked if one.name in _ASKS and isinstance(one.node, nodes.Name)}
     return sorted(used - (its_own - given))
 
