@@ -15,7 +15,7 @@ from .schema import Problem, nearest
 
 EVALUATION_OPTIONS = (
     "data", "release", "start", "end", "platforms", "difficulties", "first", "unchecked", "server", "key_env",
-    "concurrency", "missing", "note", "watch",
+    "concurrency", "missing", "style", "note", "watch",
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def evaluate(
     Args:
         model: nano, a hub id, a folder, a run such as `runs/demo`, or a GGUF file.
         suite: livecodebench, humaneval, mbpp, starter, or a file of problems.
-        *changes: Settings of judge and rollout as on the command line, such as `"rollout.batch=64"`.
+        *changes: Settings of judge and rollout, and model.chat, as on the command line, such as `"rollout.batch=64"`.
         samples: Completions for each problem; if not given, the suite's own number, mostly 4.
         temperature: Sampling temperature; if not given, the suite's own, mostly 0.2.
         limit: Tokens in a response; several limits cost as much as the largest.
@@ -169,8 +169,9 @@ def evaluate(
         output: The folder; if not given, `runs/demo/bench/SUITE` for a run, `bench/MODEL/SUITE` for others.
         fresh: Delete what the folder holds and start over, instead of resuming.
         **options: As in the command: data, release, start, end, platforms, difficulties, first, unchecked; server,
-            key_env, concurrency; missing; `note`, a function that is called with each message; and settings of judge
-            and rollout as names and values, such as `**{"rollout.batch": 64}`.
+            key_env, concurrency; missing; style ("code" or "reason"; if not given, that of the suite or of the run);
+            `note`, a function that is called with each message; and settings as names and values, such as
+            `**{"rollout.batch": 64}`.
 
     Returns:
         The scores. They are also in the folder, with every sample and verdict.

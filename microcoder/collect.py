@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .judge.base import Judging
@@ -211,7 +211,7 @@ class Responding:
                 ids=completion.ids,
                 logprobs=completion.logprobs,
                 truncated=completion.truncated,
-                text=decode(completion.ids),
+                text=written(decode, prompts[number], completion.ids),
                 verdict=PENDING,
             )
             found.append((completion.prompt, response))
@@ -245,6 +245,12 @@ class Responding:
             response.verdict, response.cut = verdict or Verdict(FAULT, message=self.message), verdict is None
 
 
+def written(decode: Callable[[list[int]], str], prompt: Sequence[int], ids: list[int]) -> str:
+    """Decode a completion. If its prompt ends with <think>, the text begins with it: the template opened a thought."""
+    opened = decode(list(prompt[-16:])).rstrip().endswith("<think>")
+    return ("<think>" if opened else "") + decode(ids)
+
+
 def _program(response: Response) -> tuple[Problem, str]:
     return response.problem, response.text
 
@@ -258,16 +264,17 @@ class LoadedSampler:
     sampler: Sampler | GraphSampler | VllmSampler
     context: int  # most tokens of a prompt and its response together; 0: unknown
     engine: str  # the sampler: graph, transformers or vllm
+    chat: Mapping[str, Any] = field(default_factory=dict)  # arguments of the chat template
 
     def text(self, ids: list[int]) -> str:
         """Decode a completion."""
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
-    def prompt(self, problem: Problem, style: str = "microcoder") -> list[int]:
+    def prompt(self, problem: Problem, style: str = "code") -> list[int]:
         """Return the prompt of a problem as tokens, in the model's chat format."""
         from .sampling import encode
 
-        return encode(self.tokenizer, messages(problem, style))
+        return encode(self.tokenizer, messages(problem, style), self.chat)
 
 
 def load_sampler(
@@ -277,6 +284,7 @@ def load_sampler(
     memory: float | None = None,
     dtype: torch.dtype | None = None,
     note: Callable[[str], None] | None = None,
+    chat: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> LoadedSampler:
     """Load a model onto the GPU, or the CPU if there is none, and return a sampler for it.
@@ -286,6 +294,7 @@ def load_sampler(
     memory    the share of a GPU's memory for keys and values; None: the sampler's own default
     dtype     of the weights; None: bfloat16 on a GPU, else float32
     note      is called with the reason if CUDA graphs cannot be used
+    chat      arguments of the chat template for the prompts
     options   further options of transformers' from_pretrained
 
     Raise ModelError or another ValueError, or NotCapturable, if the model cannot be sampled like that.
@@ -297,15 +306,15 @@ def load_sampler(
 
     if engine == "vllm" and source.adapter:
         raise ModelError(f"{source.name} is an adapter, which is not supported with vLLM; use rollout.engine=auto")
-    tokenizer = load_tokenizer(source)
+    tokenizer = load_tokenizer(source, chat)
     share = {} if memory is None else {"memory": memory}
     if engine == "vllm":
         vllm = VllmSampler(source.path, [tokenizer.eos_token_id], **share)
-        return LoadedSampler(source, tokenizer, vllm, vllm.context, "vllm")
+        return LoadedSampler(source, tokenizer, vllm, vllm.context, "vllm", chat or {})
     on_gpu = torch.cuda.is_available()
     dtype = dtype or (torch.bfloat16 if on_gpu else torch.float32)
     model = load(source, dtype, **options).eval().to("cuda" if on_gpu else "cpu")
     sampler = sampler_for(model, end_tokens(model, tokenizer), engine, batch, note=note, **share)
     context = int(getattr(model.config, "max_position_embeddings", 0) or 0)
     used = "graph" if isinstance(sampler, GraphSampler) else "transformers"
-    return LoadedSampler(source, tokenizer, sampler, context, used)
+    return LoadedSampler(source, tokenizer, sampler, context, used, chat or {})

@@ -1,9 +1,11 @@
 """Prompts for problems, used by training, evaluation and data.
 
-`microcoder`, the style of training and of any problem file, says what the judge will do with the answer: which function
-it calls, or that it feeds standard input; which classes its tests bring along; and that the code is taken from a fenced
-block. The other styles are those
-that published scores of a suite were made with. Their sentences are quoted, since a score depends on each word:
+Our own styles, for training and for any problem file, say what the judge will do with the answer: which function it
+calls, or that it feeds standard input; which classes its tests bring along; and that the code is taken from a fenced
+block. `code` asks for the program alone, `reason` for the approach in plain words before it.
+
+The other styles are those that published scores of a suite were made with. Their sentences are quoted, since a score
+depends on each word:
 
     livecodebench   its runner's prompt for chat models, system message included (MIT)
     humaneval       the instruction of simple-evals, by HumanEval's authors (MIT), before the function's header
@@ -20,7 +22,12 @@ import warnings
 from .schema import Problem
 
 ANSWER = "Put the answer in one ```python block."
-STYLES = ("microcoder", "livecodebench", "humaneval", "mbpp")
+OURS = {  # style: the last sentences of its prompts
+    "code": ANSWER,
+    "reason": "First work out the approach step by step, in plain words and without code blocks. "
+    "Then put the answer in one ```python block at the end.",
+}
+STYLES = (*OURS, "livecodebench", "humaneval", "mbpp")
 Message = dict[str, str]
 
 _LCB_SYSTEM = (
@@ -42,14 +49,14 @@ _HUMANEVAL = (
 )
 
 
-def prompt(problem: Problem) -> str:
-    """Return the user's message for a problem, in the style `microcoder`."""
+def prompt(problem: Problem, style: str = "code") -> str:
+    """Return the user's message for a problem, in one of our styles."""
     contract, code = _contract(problem)
-    asked = f"{contract}\n```python\n{code}\n```\n{ANSWER}" if code else f"{contract} {ANSWER}"
+    asked = f"{contract}\n```python\n{code}\n```\n{OURS[style]}" if code else f"{contract} {OURS[style]}"
     return "\n\n".join([problem.statement.strip(), *_given(problem), asked])
 
 
-def messages(problem: Problem, style: str = "microcoder") -> list[Message]:
+def messages(problem: Problem, style: str = "code") -> list[Message]:
     """Return the chat messages for a problem, for the model's chat template."""
     if style == "livecodebench":
         return [_message("system", _LCB_SYSTEM), _message("user", _livecodebench(problem))]
@@ -57,9 +64,9 @@ def messages(problem: Problem, style: str = "microcoder") -> list[Message]:
         return [_message("user", _HUMANEVAL + problem.starter_code)]
     if style == "mbpp":
         return [_message("user", _mbpp(problem))]
-    if style != "microcoder":
+    if style not in OURS:
         raise ValueError(f"there is no style of prompts {style!r}; known are {', '.join(STYLES)}")
-    return [_message("user", prompt(problem))]
+    return [_message("user", prompt(problem, style))]
 
 
 def _message(role: str, content: str) -> Message:

@@ -43,7 +43,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "config": ({"schema", "config"}, {"pydantic"}),
     "models": (
         {"schema", "models"},
-        {"numpy", "torch", "transformers", "peft", "safetensors", "tokenizers", "huggingface_hub"},
+        {"numpy", "torch", "transformers", "jinja2", "peft", "safetensors", "tokenizers", "huggingface_hub"},
     ),
     "starter": ({"schema", "starter"}, set()),
     "runs": ({"schema", "files", "runs"}, {"numpy", "matplotlib"}),

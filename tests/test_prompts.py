@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from microcoder.judge.extract import code_block
-from microcoder.prompts import ANSWER, messages, prompt
+from microcoder.prompts import ANSWER, OURS, messages, prompt
 from microcoder.schema import Problem, Test
 
 TEST = [Test("[1]", "2")]
@@ -100,3 +102,27 @@ def test_an_answer_as_the_prompt_asks_for_it_is_what_the_judge_takes():
 def test_the_conversation_is_the_prompt_as_the_users_message():
     problem = Problem(id="a", statement="Print n + 1.", tests=[Test("1", "2")])
     assert messages(problem) == [{"role": "user", "content": prompt(problem)}]
+
+
+EVERY_KIND = {
+    "stdin": Problem(id="a", statement="Print n + 1.", tests=[Test("1", "2")]),
+    "function": Problem(id="a", kind="function", entry_point="solve", statement="Add one.", tests=TEST),
+    "starter": Problem(
+        id="a", kind="function", entry_point="S.f", statement="Add one.", starter_code="class S:\n", tests=TEST
+    ),
+    "assert": Problem(id="a", kind="assert", statement="Add one.", asserts=["assert inc(1) == 2"]),
+}
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_the_style_reason_asks_for_the_approach_first_and_for_the_same_program(kind):
+    problem = EVERY_KIND[kind]
+    code, reason = prompt(problem), prompt(problem, "reason")
+    assert code.endswith(ANSWER) and reason == code.removesuffix(ANSWER) + OURS["reason"]
+    assert messages(problem, "reason") == [{"role": "user", "content": reason}]
+    assert code == prompt(problem, "code")
+
+
+def test_a_style_that_is_none_is_named_with_those_there_are():
+    with pytest.raises(ValueError, match="no style of prompts 'think'; known are code, reason, livecodebench"):
+        messages(EVERY_KIND["stdin"], "think")

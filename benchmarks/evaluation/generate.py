@@ -41,7 +41,7 @@ def main() -> int:
     ask = model.ask(
         {
             "suite": suite.name, "digest": suite.digest, "style": suite.style, "tries": args.tries, "temperature": 0.6,
-            "top_p": 1.0, "top_k": 0, "limits": (args.limit,), "seed": 0, "judge": conditions(judge),
+            "chat": {}, "top_p": 1.0, "top_k": 0, "limits": (args.limit,), "seed": 0, "judge": conditions(judge),
         }
     )  # fmt: skip
     prompts = [encode(model.tokenizer, messages(problem, ask.style)) for problem in suite.problems]

@@ -116,7 +116,7 @@ def run(config: Config, asked: dict[str, Any], folder: str, lines: Lines, vllm: 
     """Train by TRL with the sizes and problems of a MicroCoder configuration; return the trainer, for tests."""
     counts, source = batches(config), resolve(config.model.name)
     tokenizer = load_tokenizer(source)
-    loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config.data.max_prompt_tokens)
+    loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config)
     numbers = order(len(loaded.problems), counts, config.train.steps, config.train.seed)
     clock = Clock(lines, counts.updates)
     torch.backends.cuda.enable_cudnn_sdp(bool(asked.pop("cudnn_attention", False)))

@@ -53,8 +53,8 @@ class Bench:
                 source = randomly(source, folder)
             tokenizer = load_tokenizer(source)
             responses = max(args.problems_per_step * args.samples, args.sequences, *args.batches)
-            data = load(None, [f"data.train={args.problems}", f"data.train_size={responses // args.samples}"]).data
-            loaded, prompts = with_prompts(load_problems(data, "train"), tokenizer, data.max_prompt_tokens)
+            config = load(None, [f"data.train={args.problems}", f"data.train_size={responses // args.samples}"])
+            loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config)
             figures: dict[str, Any] = {}
             if args.add and args.json and args.json.exists():
                 figures = json.loads(args.json.read_text())

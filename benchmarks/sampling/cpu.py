@@ -40,7 +40,7 @@ def main() -> None:
     config = load(None, ["data.test_size=60"])
     source = resolve("nano")
     tokenizer, model = load_tokenizer(source), load_model(config, source).eval()
-    _, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config.data.max_prompt_tokens)
+    _, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config)
     ends = end_tokens(model, tokenizer)
     found = []
     for shape, (count, samples, temperature, limit) in SHAPES.items():

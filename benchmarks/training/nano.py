@@ -38,7 +38,7 @@ def main() -> None:
     source = resolve(args.model)
     tokenizer, model = load_tokenizer(source), load_model(config, source).eval()
     sampler = Sampler(model, end_tokens(model, tokenizer))
-    loaded, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config.data.max_prompt_tokens)
+    loaded, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config)
     rows = []
     with open_judge({**config.judge.options(), "queue": 1 << 16}) as judge:
         for temperature in args.temperatures:

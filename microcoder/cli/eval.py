@@ -58,6 +58,9 @@ def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--difficulty", "difficulties", multiple=True,
                      help="Only this difficulty: a label, a band such as 0.4-0.6, or a score in it; again for more."),
         click.option("--first", type=click.IntRange(min=1), help="Only the first so many problems, to try things."),
+        click.option("--style", type=click.Choice(("code", "reason")),
+                     help="Prompts of ours: for the program, or for the approach in words first; else the suite's own, "
+                     "or those that a run was trained with."),
         click.option("--unchecked", is_flag=True, help="Take a suite's files whatever the number of their problems."),
     ]  # fmt: skip
     for option in reversed(options):

@@ -48,7 +48,8 @@ def configuration(words: Sequence[str]) -> tuple[Config, Path]:
     if named and path == Path(words[0]) / "config.toml":  # a run: it is gone on with where it lies now
         if not any(change.startswith(("train.folder=", "train.name=")) for change in changes):
             return config, path.parent
-    return config, Path(config.train.folder) / (config.train.name or (Path(words[0]).stem if named else "run"))
+    name = Path(words[0]).name.removesuffix(".toml") if named else "run"  # not its stem: leetcode-0.5b has a dot
+    return config, Path(config.train.folder) / (config.train.name or name)
 
 
 def find(word: str) -> Path:

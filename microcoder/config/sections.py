@@ -114,6 +114,11 @@ class ModelConfig(Section):
     attention: str = Field(
         default="auto", description="Attention by transformers' name (sdpa, flash_attention_2); auto: its choice."
     )
+    chat: dict[str, bool | int | float | str] = Field(
+        default={},
+        description="Arguments for the model's chat template, such as {enable_thinking = false}; on the command line "
+        "model.chat.enable_thinking=false. Names that the template does not use are refused.",
+    )
 
 
 class DataConfig(Section):
@@ -140,6 +145,10 @@ class DataConfig(Section):
         default=["many_answers"],
         description="Train on no problem with one of these tags. many_answers: several outputs are right, no checker "
         "knows them all; unverified: no solution of it was ever run, so its tests may be wrong.",
+    )
+    style: Literal["code", "reason"] = Field(
+        default="code",
+        description="What prompts ask for. code: the program; reason: the approach in plain words, then the program.",
     )
     max_prompt_tokens: int = Field(
         default=2048, ge=1, description="Problems with a longer prompt are left out, and counted."

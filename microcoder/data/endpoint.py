@@ -23,6 +23,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -119,10 +120,12 @@ class Endpoint:
 
     def complete(
         self, messages: list[Message], *, temperature: float, max_tokens: int, top_p: float = 1.0,
-        seed: int | None = None, logprobs: bool = False,
+        seed: int | None = None, logprobs: bool = False, chat: Mapping[str, Any] | None = None,
     ) -> Reply:  # fmt: skip
-        """Return whatever the model writes. `logprobs` requests the tokens too."""
-        more = {"seed": seed, "logprobs": logprobs or None}  # sent only if needed: not every server knows them
+        """Return whatever the model writes. `logprobs` requests the tokens too; `chat` is for the chat template."""
+        body = {"chat_template_kwargs": dict(chat)} if chat else None
+        # sent only if needed: not every server knows them
+        more = {"seed": seed, "logprobs": logprobs or None, "extra_body": body}
         return self._reply(
             messages=messages, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
             **{name: value for name, value in more.items() if value is not None},

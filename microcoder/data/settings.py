@@ -54,6 +54,12 @@ class DifficultyConfig(Section):
     calibrate: str = Field(default="", description="A model whose pass rates map scores to success; empty: none.")
     attempts: int = Field(default=4, ge=1, description="The number of attempts of that model at each problem.")
     attempt_tokens: int = Field(default=1024, ge=1, description="The most tokens of an attempt.")
+    style: Literal["code", "reason"] = Field(
+        default="code", description="The prompts of the attempts, as data.style of training."
+    )
+    chat: dict[str, bool | int | float | str] = Field(
+        default={}, description="Arguments for that model's chat template, as model.chat of training."
+    )
     calibrate_on: int = Field(default=200, ge=10, description="The number of problems that the model attempts.")
     floor: float = Field(default=0.0, ge=0, le=1, description="Drop problems easier than this score; 0: none.")
     target: dict[str, float] = Field(

@@ -88,6 +88,7 @@ def steps_for(settings: Pipeline, out: Path) -> list[PipelineStep]:
         if hard.calibrate:
             options = {"model": hard.calibrate, "attempts": hard.attempts, "problems": hard.calibrate_on}
             options |= {"limit": hard.attempt_tokens, "judge": judged, "file": str(out / "filter" / "calibration.json")}
+            options |= {"style": hard.style, "chat": hard.chat}
             prepare = partial(measured, **pace)
             steps.append(PipelineStep("filter", "5-calibrate", options, each=with_success, prepare=prepare))
         if selects:
@@ -269,6 +270,8 @@ def measured(
     attempts: int,
     problems: int,
     limit: int,
+    style: str,
+    chat: dict[str, Any],
     judge: dict[str, Any],
     file: str,
     **pace: Any,
@@ -280,7 +283,8 @@ def measured(
     wanted = {n for _, n in known[:: max(1, len(known) // problems)][:problems]}
     some = [record for n, record in enumerate(chain.from_iterable(map(read_records, parts))) if n in wanted]
     with open_judge({**JudgeConfig(**judge, **pace).options(), "queue": len(some) * attempts}) as sandbox:
-        calibrate(points(some, pass_rates(some, model, attempts, judge=sandbox, limit=limit)), model).save(file)
+        rates = pass_rates(some, model, attempts, judge=sandbox, limit=limit, style=style, chat=chat)
+        calibrate(points(some, rates), model).save(file)
     return {}
 
 

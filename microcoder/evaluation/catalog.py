@@ -118,10 +118,10 @@ def load_suite(
         paths = find_files(LCB_HUB, release_files(release), data, download)
         return _livecodebench(release, paths, unchecked, narrow, note)
     if name == "starter":
-        made = _in_memory(name, "microcoder", problems("test", STARTER), narrow, 6.0)
+        made = _in_memory(name, "code", problems("test", STARTER), narrow, 6.0)
         return replace(made, temperature=0.6, limits=(160,))
     if name not in COUNTS:
-        return _in_memory(name, "microcoder", _file(name), narrow, 6.0)
+        return _in_memory(name, "code", _file(name), narrow, 6.0)
     repo, file = HUBS[name]
     (path,) = find_files(repo, [file], data, download)
     return _in_memory(name, name, _classic(name, path, unchecked), narrow, SECONDS[name])

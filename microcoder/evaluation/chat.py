@@ -13,9 +13,10 @@ generation_config.json, unless it is started with --generation-config vllm.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
+from typing import Any
 
 from ..data.endpoint import Endpoint, NoAnswer, Reply
 from ..data.record import DataError
@@ -35,8 +36,12 @@ class ChatModel:
     def samples(
         self, work: Sequence[Work], problems: Sequence[Problem], style: str, *,
         temperature: float, limits: Sequence[int], top_p: float = 1.0, seed: int | None = 0,
+        chat: Mapping[str, Any] | None = None,
     ) -> Iterator[Sample]:  # fmt: skip
-        """Yield each sample as it is finished. `seed=None` sends no seed, for servers that do not accept one."""
+        """Yield each sample as it is finished. `seed=None` sends no seed, for servers that do not accept one.
+
+        chat   arguments of the chat template, sent as chat_template_kwargs, which vLLM, SGLang and llama.cpp know
+        """
         several = len(limits) > 1
         way_out = "a lower --limit, or a server with a longer context, may help"
         if several:
@@ -48,7 +53,7 @@ class ChatModel:
             try:
                 reply = self.endpoint.complete(
                     messages(problem, style), temperature=temperature, max_tokens=max(limits), top_p=top_p, seed=own,
-                    logprobs=several,
+                    logprobs=several, chat=chat,
                 )  # fmt: skip
             except NoAnswer as error:
                 raise EvaluationError(f"problem {problem.id!r} has no answer to score: {error}; {way_out}") from None

@@ -10,11 +10,11 @@ A file of completions has one of these layouts, recognised by its keys:
 
 As .jsonl, .json (a list) or .parquet, compressed or not. Ids may be short ("11") or differ in case ("Mbpp/11").
 
-The program is extracted from a completion as each suite's own runner does it. All rules scan lines once, so no text is
-slow.
+The program is extracted from a completion as each suite's own runner does it, but never from a thought: what stands in
+<think>...</think> is left out first. All rules scan lines once, so no text is slow.
 
 livecodebench   The lines between the last two lines that contain ```; whatever language the fence names.
-microcoder      The last complete fenced Python block, as in training.
+code, reason    The last complete fenced Python block, as in training.
 mbpp            1. The text between the first [BEGIN] and the next [DONE], or the fenced block in it.
                 2. Else the last complete fenced block.
                 3. Else the text itself, if it defines the function at the top level.
@@ -39,7 +39,7 @@ from typing import Any
 from ..data.record import DataError
 from ..data.sources import Unreadable
 from ..data.sources.rows import Row, rows
-from ..judge.extract import code_block
+from ..judge.extract import answer, code_block
 from ..schema import Problem, nearest
 from .suite import EvaluationError, Sample, Suite
 
@@ -163,7 +163,7 @@ def _either(names: tuple[str, ...]) -> str:
 
 def code_of(style: str, problem: Problem, text: str) -> str | None:
     """Take the program out of a completion, or None if it holds none. Whether it is Python the judge will say."""
-    text = text.replace("\r\n", "\n")
+    text = answer(text)
     if style == "livecodebench":
         code = _between_last_fences(text)
     elif style == "mbpp":

@@ -46,7 +46,8 @@ class Ask:
     weights: str  # fingerprint of the weights or of the file; or a server's address
     suite: str
     digest: str  # of its problems
-    style: str
+    style: str  # of the prompts: a name in microcoder.prompts.STYLES
+    chat: dict[str, Any]  # arguments of the chat template
     source: str  # graph, transformers, vllm, server, file
     tries: int
     temperature: float | None  # None: not known, as of a file
@@ -172,7 +173,7 @@ class ResultFolder:
 
     def _begin(self, fresh: bool) -> None:
         file, asked = self.path / "bench.json", self.ask.to_dict()
-        known = None if fresh else read_json(file)
+        known = None if fresh else _read_conditions(file)
         if known is None:
             if not fresh and any((self.path / name).exists() for name in MADE):
                 files = f"{self.path} holds files of an evaluation, but no bench.json"
@@ -289,7 +290,7 @@ class Scores:
 def read_scores(path: str | Path) -> Scores:
     """Read a finished evaluation; raise EvaluationError for one that is not finished."""
     folder = Path(path)
-    ask = read_json(folder / "bench.json")
+    ask = _read_conditions(folder / "bench.json")
     if ask is None:
         inside = sorted(file.parent for file in folder.glob("**/bench.json")) if folder.is_dir() else []
         hint = f"; did you mean {inside[0]}?" if inside else "; to make one: microcoder eval MODEL --suite ..."
@@ -297,7 +298,7 @@ def read_scores(path: str | Path) -> Scores:
     result = read_json(folder / "scores.json")
     if result is None:
         raise EvaluationError(f"the evaluation in {path} is not finished; run its command again, and it goes on")
-    found = Scores(folder, {**ask, **result}, max(ask["limits"]))
+    found = Scores(folder, {**result, **ask}, max(ask["limits"]))
     _ = found.marks  # raises if a sample has no verdict
     return found
 
@@ -314,7 +315,7 @@ def compare_scores(
         raise EvaluationError(f"they have no limit in common: {before.limits} and {after.limits}")
     pair = [scores.at(shared[-1] if limit is None else limit, policy) for scores in (before, after)]
     notes = []
-    for name in ("digest", "temperature", "tries"):
+    for name in ("digest", "style", "chat", "temperature", "tries"):
         if (values := [scores.result[name] for scores in pair])[0] != values[1]:
             what = f"{name}: {values[0]} and {values[1]}"
             notes.append("their problems are not all the same" if name == "digest" else what)
@@ -353,6 +354,14 @@ def verdict_id(sample: Sample, limit: int) -> str:
 def verdict_of(sample: Sample, limit: int, verdicts: Mapping[str, Verdict]) -> Verdict | None:
     """Find the verdict of a sample by its id. For limit 0 also try the id of versions before 0.2."""
     return verdicts.get(verdict_id(sample, limit)) or (None if limit else verdicts.get(sample.id))
+
+
+def _read_conditions(path: Path) -> dict[str, Any] | None:
+    """Read bench.json; None if there is no such file. Up to 0.2 there was no chat, and the style code had no name."""
+    found = read_json(path)
+    if found is not None and found.get("style") == "microcoder":
+        found["style"] = "code"
+    return found if found is None else {"chat": {}, **found}
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

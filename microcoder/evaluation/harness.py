@@ -24,8 +24,9 @@ from typing import Any, NamedTuple, Protocol
 
 from .. import __version__
 from ..collect import FAULT, Collector
-from ..config import Config, load
+from ..config import Config, ConfigError, load
 from ..judge.remote import open_judge
+from ..prompts import OURS
 from ..schema import Problem, Solution
 from .catalog import Note, load_suite
 from .completions import code_of, read_completions
@@ -71,6 +72,26 @@ class Exam:
     config: Config
     judge: dict[str, Any]  # options of Judge
     common: dict[str, Any]  # fields of Ask that do not depend on the model
+    style: str = ""  # of the prompts, as asked for; "": the suite's, or that of a run
+
+    def of(self, model: str, note: Note) -> Exam:
+        """Return the exam for a model: a run gets the chat arguments and, on problem files, the style of its prompts.
+
+        The styles of published suites stay, since their scores are compared with others.
+        """
+        try:
+            trained = _training_of(model)
+        except ConfigError as error:
+            note(f"how {model} was trained cannot be read, so its prompts are the default ones ({error})")
+            return self
+        if trained is None:
+            return self
+        common = {**self.common, "chat": {**trained.model.chat, **self.common["chat"]}}
+        if not self.style and self.suite.style in OURS:
+            common["style"] = trained.data.style
+        if common != self.common:
+            note(f"the prompts are those that {model} was trained with: style {common['style']}, chat {common['chat']}")
+        return replace(self, common=common)
 
 
 def prepare(
@@ -81,16 +102,19 @@ def prepare(
     temperature: float | None = None,
     limits: Sequence[int] = (),
     seed: int = 0,
+    style: str | None = None,
     note: Note = lambda _: None,
     **which: Any,
 ) -> Exam:
     """Load a suite and choose its conditions; the suite has defaults for them. `which`: as for `load_suite`."""
     for word in settings:
-        if not word.startswith(("judge.", "rollout.")):
-            raise EvaluationError(f"{word}: an evaluation takes settings of judge and rollout only")
+        if not word.startswith(("judge.", "rollout.", "model.chat.", "model.chat=")):
+            raise EvaluationError(f"{word}: an evaluation takes settings of judge and rollout, and model.chat")
         if word.startswith(("judge.policy=", "judge.also=")):
             name = word.partition("=")[0]
             raise EvaluationError(f"an evaluation is judged under exact and robust at once; leave {name} out")
+    if style and style not in OURS:
+        raise EvaluationError(f"--style {style}: it must be one of {', '.join(OURS)}; without it the suite's own")
     config = load(None, settings)
     loaded = load_suite(suite, note=note, **which)
     judge = config.judge.options()
@@ -99,7 +123,8 @@ def prepare(
     common = {
         "suite": loaded.name,
         "digest": loaded.digest,
-        "style": loaded.style,
+        "style": style or loaded.style,
+        "chat": config.model.chat,
         "tries": samples or loaded.tries,
         "temperature": loaded.temperature if temperature is None else temperature,
         "top_p": config.rollout.top_p,
@@ -108,7 +133,15 @@ def prepare(
         "seed": seed,
         "judge": conditions(judge),
     }
-    return Exam(loaded, config, judge, common)
+    return Exam(loaded, config, judge, common, style or "")
+
+
+def _training_of(model: str) -> Config | None:
+    """Return the settings of a run, also of one of its checkpoints; None for other models."""
+    path = Path(model).absolute()
+    run = path.parent.parent if path.parent.name == "checkpoints" else path
+    there = all((run / name).is_file() for name in ("run.json", "config.toml"))
+    return load(run / "config.toml") if there else None
 
 
 def evaluate(
@@ -135,6 +168,9 @@ def evaluate(
     if server and completions:
         raise EvaluationError("--server is for a model, --completions for a file; leave one of them out")
     exam = prepare(suite, note=note, **asked)
+    if completions and exam.common["chat"]:
+        raise EvaluationError("model.chat is for prompts, and --completions needs none; leave it out")
+    exam = exam.of(model, note) if model else exam
     if completions:
         ask, make, total = _of_file(completions, exam, missing)
     elif server:
@@ -142,10 +178,10 @@ def evaluate(
     else:
         from .local import LocalModel  # loads torch, which files of completions and servers do not need
 
-        local = LocalModel(model, exam.config.rollout, note)
+        local = LocalModel(model, exam.config.rollout, note, exam.common["chat"])
         ask = local.ask(exam.common)
         make, total = partial(local.samples, ask, exam.suite.problems), len(exam.suite.problems) * ask.tries
-    folder = Path(output) if output else default_folder(model or Path(completions).stem, exam.suite)
+    folder = Path(output) if output else default_folder(model or Path(completions).stem, exam)
     with ResultFolder(folder, ask, fresh) as kept, watch(total * len(ask.limits), "") as watcher:
         if watcher is not None and 0 < len(kept.samples) < total:
             watcher.say(f"{folder} holds {len(kept.samples)} of {total} samples; the others are made now")
@@ -153,11 +189,13 @@ def evaluate(
     return Scores(folder, result, max(ask.limits))
 
 
-def default_folder(model: str, suite: Suite) -> Path:
-    """Return the default folder: inside the run for a run, else below bench/."""
+def default_folder(model: str, exam: Exam) -> Path:
+    """Return the default folder: in the run, else below bench/. A style that is not the suite's is part of its name."""
+    suite, style = exam.suite, exam.common["style"]
+    name = slug(suite.name) + ("" if style == suite.style else f"-{style}")
     if (Path(model) / "run.json").exists():
-        return Path(model) / "bench" / slug(suite.name)
-    return Path("bench") / slug(model) / slug(suite.name)
+        return Path(model) / "bench" / name
+    return Path("bench") / slug(model) / name
 
 
 def _of_file(path: str, exam: Exam, missing: str) -> tuple[Ask, Make, int]:
@@ -195,6 +233,7 @@ def _of_server(model: str, exam: Exam, url: str, key_env: str, concurrency: int)
             limits=ask.limits,
             top_p=ask.top_p,
             seed=ask.seed,
+            chat=ask.chat,
         )
 
     return ask, make, len(every)
@@ -251,7 +290,8 @@ def _asked(suite: Suite, folder: ResultFolder, make: Make, watcher: Watcher | No
         for limit in folder.ask.limits:
             known = verdict_of(sample, limit, folder.verdicts.done)
             if known is None or known.verdict == FAULT:
-                yield Unjudged(verdict_id(sample, limit), n, program(sample, limit, suite.style, suite.problems[n]))
+                found = program(sample, limit, folder.ask.style, suite.problems[n])
+                yield Unjudged(verdict_id(sample, limit), n, found)
             elif watcher is not None:
                 watcher.judged(before=True)
 

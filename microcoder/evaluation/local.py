@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from ..collect import load_sampler
+from ..collect import load_sampler, written
 from ..config import RolloutConfig
 from ..models import ModelError, resolve
 from ..sampling import Completion, NotCapturable, Sampling
@@ -30,14 +30,20 @@ Chunk = tuple[int, list[int], int]  # (number of the chunk, numbers of its probl
 class LocalModel:
     """A local model, loaded once for any number of evaluations."""
 
-    def __init__(self, name: str, settings: RolloutConfig, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: RolloutConfig,
+        note: Callable[[str], None],
+        chat: Mapping[str, Any] | None = None,  # arguments of its chat template
+    ) -> None:
         if "batch" not in settings.model_fields_set and not torch.cuda.is_available():
             settings = settings.model_copy(update={"batch": CPU_BATCH})
         own = settings.engine == "vllm" and "memory" not in settings.model_fields_set  # then what vLLM takes
         memory = None if own else settings.memory
         try:
             source = resolve(name, progress=note)
-            self.loaded = load_sampler(source, settings.engine, settings.batch, memory, note=note)
+            self.loaded = load_sampler(source, settings.engine, settings.batch, memory, note=note, chat=chat)
         except (ModelError, NotCapturable, OSError, ValueError) as error:
             raise EvaluationError(f"{name} cannot be used: {error}") from None
         self.note, self.batch = note, settings.batch
@@ -68,7 +74,8 @@ class LocalModel:
                 found = self.loaded.sampler([prompts[n] for n in chosen], sampling)
             for completion in found:
                 if f"{ids[completion.prompt]}#{completion.sample}" not in there:
-                    yield self._sample(ids[completion.prompt], completion, ask.limits)
+                    prompt = prompts[chosen[completion.prompt]]
+                    yield self._sample(ids[completion.prompt], prompt, completion, ask.limits)
 
     def _chunks(self, ask: Ask, prompts: Sequence[Sequence[int]]) -> Iterator[Chunk]:
         """Divide the problems into chunks: first those with room for the largest limit, then the others one by one.
@@ -91,13 +98,13 @@ class LocalModel:
         for n in tight:
             yield len(prompts) + n, [n], room[n]
 
-    def _sample(self, ident: str, completion: Completion, limits: Sequence[int]) -> Sample:
+    def _sample(self, ident: str, prompt: Sequence[int], completion: Completion, limits: Sequence[int]) -> Sample:
         ids = completion.ids
-        text = self.loaded.text(ids)
-        cuts = {str(limit): self._cut(ids[:limit], text) for limit in limits[:-1] if len(ids) > limit}
+        text = written(self.loaded.text, prompt, ids)
+        cuts = {str(limit): self._cut(prompt, ids[:limit], text) for limit in limits[:-1] if len(ids) > limit}
         return Sample(ident, completion.sample, text, len(ids), completion.truncated, cuts, ids)
 
-    def _cut(self, ids: list[int], text: str) -> int:
+    def _cut(self, prompt: Sequence[int], ids: list[int], text: str) -> int:
         """Count the characters of the text in its first tokens `ids`, without an incomplete character at the end."""
-        start = self.loaded.text(ids)
+        start = written(self.loaded.text, prompt, ids)
         return next((n for n, pair in enumerate(zip(start, text, strict=False)) if pair[0] != pair[1]), len(start))

@@ -90,7 +90,7 @@ class Problems(Sequence[Problem]):
 @dataclass(frozen=True)
 class Suite:
     name: str  # shown to the user: "livecodebench v6"
-    style: str  # of its prompts and of the extraction of programs: a name in microcoder.prompts.STYLES
+    style: str  # its own, of prompts and of the extraction of programs: a name in microcoder.prompts.STYLES
     problems: Problems
     digest: str  # changes with anything that a score depends on: which problems, in which order, with which tests
     tries: int = 4  # default number of samples for each problem

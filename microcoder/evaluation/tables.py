@@ -85,6 +85,8 @@ def headline(result: Result) -> str:
         number + ("" if problems is None or tries is None else f" × {_tries(tries)}"),
         known("temperature {:g}", result.get("temperature"), ""),
         known("seed {}", result.get("seed"), ""),
+        "style reason" if result.get("style") == "reason" else "",
+        f"chat {result['chat']}" if result.get("chat") else "",
     ]
     who = f"{result.get('model') or 'completions'} on {result.get('suite') or 'problems'}"
     return ": ".join(filter(None, (who, ", ".join(filter(None, facts)))))

@@ -39,13 +39,14 @@ def sweep(
     """Run the missing evaluations under the largest limit, draw the figure, and return the table."""
     from .local import LocalModel
 
-    suite, common = exam.suite, {**exam.common, "limits": exam.common["limits"][-1:]}
+    suite = exam.suite
     folders = {name: slug(name) for name in models}
     if len(set(folders.values())) < len(models):
         raise EvaluationError(f"two of the models have one name: {', '.join(models)}; name each checkpoint once")
     rows = []
     for name in models:
-        model = LocalModel(name, exam.config.rollout, note)
+        common = {**exam.of(name, note).common, "limits": exam.common["limits"][-1:]}
+        model = LocalModel(name, exam.config.rollout, note, common["chat"])
         for temperature in grid:
             asked = model.ask({**common, "temperature": temperature})
             make = partial(model.samples, asked, suite.problems)

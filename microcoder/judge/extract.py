@@ -1,9 +1,13 @@
-"""The program in a model's completion: the last complete fenced block of the language."""
+"""The program in a model's completion: the last complete fenced block of the language, outside of its thoughts."""
+
+import re
+from bisect import bisect_left, bisect_right
 
 _TAGS = {  # a block without a tag counts as the language that was asked for
     "python": {"", "python", "py", "python3", "py3"},
     "cpp": {"", "cpp", "c++", "cc", "cxx"} | {f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20)},
 }
+_THINK = re.compile(r"""(["'])</?think>\1|`</?think>`(?!`)|(?P<tag></?think>)""")  # in quotes a tag is only named
 
 
 def code_block(completion: str, language: str = "python") -> str | None:
@@ -12,13 +16,13 @@ def code_block(completion: str, language: str = "python") -> str | None:
     found: str | None = None
     fence, indent, counts = "", "", False
     lines: list[str] = []
-    for line in completion.replace("\r\n", "\n").split("\n"):
+    for line in answer(completion).split("\n"):
         mark = _fence(line)
         if mark is None:
             lines.append(line.removeprefix(indent))  # a block in a list item is indented as a whole
             continue
         this, info = mark
-        if fence and this.startswith(fence) and not info:
+        if _closes(mark, fence):
             if counts:
                 found = "\n".join(lines)
             fence = ""
@@ -28,6 +32,43 @@ def code_block(completion: str, language: str = "python") -> str | None:
         else:
             lines.append(line)
     return found if found and found.strip() else None
+
+
+def answer(completion: str) -> str:
+    """The completion without its thoughts, with "\\n" at the ends of lines.
+
+    A thought reaches from <think> to the next </think>, or to the end if there is none. If the first tag is a </think>,
+    the prompt has opened the thought, so it begins with the completion. Tags inside a fenced block of the answer are
+    text of the program.
+    """
+    text = completion.replace("\r\n", "\n")
+    tags = [(found["tag"], found.start()) for found in _THINK.finditer(text) if found["tag"]]
+    begins = [place for tag, place in tags if tag == "<think>"]
+    ends = [place + len(tag) for tag, place in tags if tag == "</think>"]
+    if not tags:
+        return text
+    kept: list[str] = []
+    at, line_end, fence = ends[0] if tags[0][0] == "</think>" else 0, 0, ""
+    while at < len(text):
+        if at >= line_end:
+            line_end = text.find("\n", at) + 1 or len(text)
+        n = bisect_left(begins, at)
+        begin = begins[n] if not fence and n < len(begins) and begins[n] < line_end else line_end
+        kept.append(text[at:begin])
+        mark = _fence(kept[-1].removesuffix("\n"))
+        if mark is not None and (not fence or mark[1] or _closes(mark, fence)):
+            fence = "" if _closes(mark, fence) else mark[0]
+        at = begin
+        if begin < line_end and not fence:
+            n = bisect_right(ends, begin)
+            at = ends[n] if n < len(ends) else len(text)
+            kept.append("\n")  # what follows a thought is a line of its own
+    return "".join(kept)
+
+
+def _closes(mark: tuple[str, str], fence: str) -> bool:
+    """Tell whether a fence ("```", "") closes the open one; "" is no open one."""
+    return bool(fence) and mark[0].startswith(fence) and not mark[1]
 
 
 def _fence(line: str) -> tuple[str, str] | None:

@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import torch
+from jinja2 import Environment, TemplateError, meta, nodes
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers import logging as transformers_logging
 
-from .source import ModelSource
+from .source import ModelError, ModelSource
+
+# what transformers gives to every chat template, or keeps for itself
+_TAKEN = {"messages", "tools", "documents", "add_generation_prompt", "raise_exception", "strftime_now"}
+_TAKEN |= {f"{kind}_token" for kind in ("bos", "eos", "pad", "unk", "sep", "cls", "mask")} | {"continue_final_message"}
+_ASKS = {"defined", "undefined", "none", "default", "d"}
+_GENERATION = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")  # a statement of transformers that Jinja does not know
 
 
 @cache  # once for each process: a user may turn messages on again afterwards
@@ -47,13 +56,46 @@ def load_shape(source: ModelSource) -> Any:
         return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(source.path))
 
 
-def load_tokenizer(source: ModelSource) -> Any:
-    """Load the tokenizer; it pads on the left, with the end token if it has no pad token."""
+def load_tokenizer(source: ModelSource, chat: Mapping[str, Any] | None = None) -> Any:
+    """Load the tokenizer; it pads on the left, with the end token if it has no pad token.
+
+    Raise ModelError if its chat template cannot use the arguments `chat`.
+    """
     quiet()
     tokenizer = AutoTokenizer.from_pretrained(source.path, padding_side="left")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
+    _check_chat(source.name, tokenizer, chat or {})
     return tokenizer
+
+
+def _check_chat(name: str, tokenizer: Any, chat: Mapping[str, Any]) -> None:
+    """Raise ModelError for arguments that the tokenizer's chat template would not read."""
+    if chat and tokenizer.chat_template is None:
+        raise ModelError(f"model.chat gives {', '.join(chat)}, but {name} has no chat template; leave model.chat out")
+    for key, value in chat.items():
+        if key not in (known := chat_arguments(tokenizer.get_chat_template())):
+            there = f"it uses {', '.join(known)}" if known else "it uses none, so leave model.chat out"
+            raise ModelError(f"model.chat.{key} is nothing that the chat template of {name} uses; {there}")
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            raise ModelError(
+                f'model.chat.{key} is the text "{value}", which a template takes for true; write {value.lower()}'
+            )
+
+
+@cache
+def chat_arguments(template: str) -> list[str]:
+    """The variables of a chat template that are left to its caller, in the order of the alphabet."""
+    jinja = Environment(extensions=["jinja2.ext.loopcontrols"])
+    try:
+        tree = jinja.parse(_GENERATION.sub("", template))
+    except TemplateError as error:
+        raise ModelError(f"the chat template cannot be read: {error}") from None
+    used = meta.find_undeclared_variables(tree) - _TAKEN - set(jinja.globals)
+    its_own = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
+    asked = [*tree.find_all(nodes.Test), *tree.find_all(nodes.Filter)]  # x is defined, x | default(1): may be given
+    given = {one.node.name for one in asked if one.name in _ASKS and isinstance(one.node, nodes.Name)}
+    return sorted(used - (its_own - given))
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:

@@ -8,7 +8,7 @@ small model its bookkeeping costs as much as the model.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -85,12 +85,13 @@ ARM = platform.machine() == "aarch64"
 SHRINK = 0.75  # the batch is made smaller when fewer than this share of its rows is still being written
 
 
-def encode(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
-    """Encode chat messages as token ids; without a chat template, the text alone."""
+def encode(tokenizer: Any, messages: list[dict[str, str]], chat: Mapping[str, Any] | None = None) -> list[int]:
+    """Encode chat messages as token ids; without a chat template, the text alone. `chat`: arguments of the template."""
     if tokenizer.chat_template is None:
         ids = tokenizer("\n\n".join(message["content"] for message in messages) + "\n")["input_ids"]
     else:
-        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]
+        made = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, **(chat or {}))
+        ids = made["input_ids"]
     return list(ids)
 
 

@@ -118,7 +118,7 @@ def _probe(
 ) -> dict[str, tuple[float, float]]:
     """{temperature: (D, accuracy)} of the untrained model on the first training problems."""
     problems = load_problems(config.data, "train")
-    loaded, prompts = with_prompts(problems, load_tokenizer(source), config.data.max_prompt_tokens)
+    loaded, prompts = with_prompts(problems, load_tokenizer(source, config.model.chat), config)
     samples, limit, rollout = config.grpo.samples, config.train.max_response_tokens, config.rollout
     engine = "auto" if rollout.engine == "vllm" else rollout.engine
     model = load_sampler(source, engine, rollout.batch, rollout.memory, note=observer.note, **weights_of(config))

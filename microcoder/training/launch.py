@@ -131,7 +131,7 @@ def train(
 ) -> None:
     """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
     source = resolve(config.model.name, progress=observer.note)
-    tokenizer = load_tokenizer(source)
+    tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
     need = fitted(config, source, longest)
@@ -158,7 +158,7 @@ def problems_of(
     """Of both splits the problems that are short enough, and their prompts."""
     loaded = {}
     for split in ("train", "test"):
-        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config.data.max_prompt_tokens)
+        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config)
         observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
         loaded[split] = (found.problems, prompts)
     if warning := overlap(loaded["train"][0], loaded["test"][0]):

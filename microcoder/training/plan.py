@@ -193,7 +193,12 @@ def describe(
     shape, model = _model(config, made, note)
     config = settled(config, model, device.gpu)
     counts = batches(config, ranks)
-    tokenizer = load_tokenizer(resolve(config.model.name)) if model is not None else None
+    tokenizer = None
+    if model is not None:
+        try:
+            tokenizer = load_tokenizer(resolve(config.model.name), config.model.chat)
+        except ModelError as error:
+            made.missing.append(str(error))
     longest = _problems(config, counts, made, tokenizer)
     need = MemoryPlan(config, counts, shape, longest, device) if shape is not None and trl else None
     if need is not None:
@@ -281,7 +286,7 @@ def _problems(config: Config, counts: Batches, made: TrainingPlan, tokenizer: An
         try:
             loaded = load_problems(config.data, split)
             if tokenizer is not None:
-                loaded, prompts = with_prompts(loaded, tokenizer, config.data.max_prompt_tokens)
+                loaded, prompts = with_prompts(loaded, tokenizer, config)
                 longest = max([longest, *map(len, prompts)])
             if split == "train":
                 order(len(loaded.problems), counts, 1, 0)  # raises where they are too few for a step
@@ -289,7 +294,7 @@ def _problems(config: Config, counts: Batches, made: TrainingPlan, tokenizer: An
             made.say(split, f"{getattr(config.data, split)}: {loaded.words()}")
         except (ProblemsError, ValueError, OSError) as error:
             made.say(split, getattr(config.data, split))
-            made.missing.append(f"problems to {split} on: {error}")
+            made.missing.append(f"problems to {split} on (data.{split}): {error}")
     if warning := overlap(found.get("train", []), found.get("test", [])):
         made.say("", warning)
     return longest or config.data.max_prompt_tokens

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..config import DataConfig
+from ..config import Config, DataConfig
 from ..files import read_problems
 from ..prompts import messages
 from ..sampling import encode
@@ -89,9 +89,10 @@ def overlap(train: Sequence[Problem], test: Sequence[Problem]) -> str:
     )
 
 
-def with_prompts(loaded: Loaded, tokenizer: Any, limit: int) -> tuple[Loaded, list[list[int]]]:
-    """The problems whose prompt fits into `limit` tokens, and those prompts."""
-    pairs = [(problem, encode(tokenizer, messages(problem))) for problem in loaded.problems]
+def with_prompts(loaded: Loaded, tokenizer: Any, config: Config) -> tuple[Loaded, list[list[int]]]:
+    """The problems whose prompt fits into data.max_prompt_tokens, and those prompts."""
+    limit, style, chat = config.data.max_prompt_tokens, config.data.style, config.model.chat
+    pairs = [(problem, encode(tokenizer, messages(problem, style), chat)) for problem in loaded.problems]
     kept = [(problem, ids) for problem, ids in pairs if len(ids) <= limit]
     dropped = dict(loaded.dropped)
     if len(kept) < len(pairs):

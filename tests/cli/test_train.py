@@ -148,7 +148,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(here):
 def test_a_dry_run_of_the_papers_setting_says_what_is_missing_and_exits_1(here):
     done = microcoder("train", "paper", "--dry-run")
     assert done.code == 1
-    assert "missing: problems to train on: there is no file problems.parquet" in done.out
+    assert "missing: problems to train on (data.train): there is no file problems.parquet" in done.out
     assert "4,194,304 a step; 600 updates" in " ".join(done.out.split())
     assert "it cannot start like this" in done.out
 
@@ -167,8 +167,8 @@ def test_a_dry_run_plans_for_a_gpu_that_is_not_here(here):
     ("word", "words"),
     [
         ("model.name=nanoo", "missing: the model nanoo: no model is called 'nanoo'; did you mean 'nano'?"),
-        ("data.test=none.jsonl", "missing: problems to test on: there is no file none.jsonl"),
-        ("data.train_size=1", "missing: problems to train on: a step has train.train_batch_size=2"),
+        ("data.test=none.jsonl", "missing: problems to test on (data.test): there is no file none.jsonl"),
+        ("data.train_size=1", "missing: problems to train on (data.train): a step has train.train_batch_size=2"),
         ('train.trackers=["nonesuch"]', "missing: the tracker nonesuch"),
     ],
 )

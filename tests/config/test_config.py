@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from microcoder.config import (
     Config,
     ConfigError,
     StageConfig,
+    configuration,
     load,
     parse_setting,
     settings,
@@ -253,3 +255,30 @@ def test_what_a_list_of_words_or_a_name_takes_is_said():
         load(None, ["train.trackers=wandb"])
     with pytest.raises(ConfigError, match=r"text that matches \^\[\^/\]\*\$"):
         load(None, ["train.name=a/b"])
+
+
+def test_arguments_of_the_chat_template_are_a_table_or_single_settings(tmp_path):
+    file = write(tmp_path, "[model]\nchat = {enable_thinking = false, effort = 2}\n")
+    assert load(file).model.chat == {"enable_thinking": False, "effort": 2}
+    assert load(file, ["model.chat.effort=high"]).model.chat == {"enable_thinking": False, "effort": "high"}
+    config = load(None, ["model.chat={enable_thinking = true}", "model.chat.effort=1.5"])
+    assert config.model.chat == {"enable_thinking": True, "effort": 1.5}
+    assert load(write(tmp_path, to_toml(config))) == config
+
+
+@pytest.mark.parametrize("word", ["model.chat=false", "model.chat.a.b=1", "model.chat.a=[1]"])
+def test_chat_arguments_that_are_no_table_of_values_are_told_what_they_should_be(word):
+    with pytest.raises(ConfigError, match=r"model\.chat is .*expected a table\n.*enable_thinking = false"):
+        load(None, [word])
+
+
+def test_a_run_of_a_configuration_with_a_dot_in_its_name_has_its_whole_name():
+    assert configuration(["leetcode-0.5b"])[1] == Path("runs/leetcode-0.5b")
+
+
+@pytest.mark.parametrize("name", ["leetcode-0.5b", "leetcode-1.5b"])
+def test_the_leetcode_configurations_give_a_reason_for_every_value_and_say_how_their_files_are_made(name):
+    text = shipped()[name].read_text()
+    assert "microcoder forge" in text and load(shipped()[name]).data.train in text.split("[model]")[0]
+    values = [line for line in text.splitlines() if " = " in line and not line.startswith("#")]
+    assert len(values) > 15 and all("  # " in line for line in values)

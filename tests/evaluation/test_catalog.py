@@ -119,14 +119,14 @@ def test_any_file_of_problems_is_a_suite_with_our_own_prompts(tmp_path):
     problems = [Problem(str(n), tests=[Test("1", "1")], date=f"2024-01-0{n}", platform="here") for n in range(1, 4)]
     write_problems(path, problems)
     suite = load_suite(str(path))
-    assert (suite.name, suite.style, [p.id for p in suite.problems]) == (str(path), "microcoder", ["1", "2", "3"])
+    assert (suite.name, suite.style, [p.id for p in suite.problems]) == (str(path), "code", ["1", "2", "3"])
     assert suite.problems.whole(0).tests == [Test("1", "1")]
     assert [p.id for p in load_suite(str(path), start="2024-01-02", platforms=["here"], first=1).problems] == ["2"]
 
 
 def test_a_file_in_a_layout_that_data_knows_is_a_suite_too(tmp_path):
     suite = load_suite(jsonl(tmp_path / "m.jsonl", mbpp_rows([1, 2])))
-    assert (suite.style, [problem.id for problem in suite.problems]) == ("microcoder", ["mbpp/1", "mbpp/2"])
+    assert (suite.style, [problem.id for problem in suite.problems]) == ("code", ["mbpp/1", "mbpp/2"])
 
 
 ONE = {"id": "a", "tests": [{"input": "1", "output": "1"}]}

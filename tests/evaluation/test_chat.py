@@ -24,7 +24,7 @@ def server():
         yield running
 
 
-def samples(server, work=WORK, style="microcoder", concurrency=4, **changes):
+def samples(server, work=WORK, style="code", concurrency=4, **changes):
     endpoint = Endpoint(server.url, "tiny", key_env="", max_retries=0, timeout_s=5.0, concurrency=64)
     settings = {"temperature": 0.2, "limits": [64], "top_p": 0.9, "seed": 0, **changes}
     return ChatModel(endpoint, concurrency).samples(work, PROBLEMS, style, **settings)
@@ -46,7 +46,7 @@ def test_every_try_is_asked_for_once_and_comes_back_as_the_sample_of_its_problem
     assert len(server.asked) == 6
 
 
-@pytest.mark.parametrize("style", ["microcoder", "livecodebench"])
+@pytest.mark.parametrize("style", ["code", "livecodebench"])
 def test_a_request_is_the_prompt_of_the_suite_with_the_settings_of_the_bench(server, style):
     list(samples(server, [(1, 0)], style))
     [asked] = server.asked
@@ -214,3 +214,10 @@ def test_a_server_that_refuses_logprobs_is_told_from_one_that_refuses_the_questi
 )
 def test_what_fits_in_a_limit_is_a_prefix_of_the_text(text, pieces, wanted):
     assert [fitting(text, pieces, limit) for limit in range(len(wanted))] == wanted
+
+
+def test_arguments_of_the_chat_template_are_sent_only_if_there_are_any(server):
+    list(samples(server, [(1, 0)], chat={"enable_thinking": False}))
+    list(samples(server, [(1, 0)]))
+    assert server.asked[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    assert "chat_template_kwargs" not in server.asked[1]

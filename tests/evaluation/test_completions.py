@@ -15,7 +15,7 @@ from microcoder.schema import Problem
 
 
 def suite(*idents):
-    return Suite("mine", "microcoder", Problems([Problem(ident) for ident in idents]), "")
+    return Suite("mine", "code", Problems([Problem(ident) for ident in idents]), "")
 
 
 MBPP, LCB, HUMANEVAL = suite("mbpp/11", "mbpp/12"), suite("abc387_b", "3733"), suite("HumanEval/0", "HumanEval/1")

@@ -20,8 +20,10 @@ from livecodebench_files import write_release
 
 import microcoder as mc
 from microcoder.cli import main
+from microcoder.config import load, to_toml
 from microcoder.evaluation.catalog import load_suite
 from microcoder.evaluation.folder import read_samples, read_scores, slug
+from microcoder.evaluation.harness import prepare
 from microcoder.evaluation.suite import EvaluationError
 from microcoder.files import write_problems
 from microcoder.schema import Problem
@@ -364,7 +366,7 @@ def test_a_release_of_livecodebench_goes_through(tmp_path, right, accuracy):
         (["nano", "--suite", "TINY", "--temperature", "0"], "use -n 1"),
         (["nano", "--suite", "TINY", "judge.policy=exact"], "leave judge.policy out"),
         (["nano", "--suite", "TINY", "judge.also=paper"], "leave judge.also out"),
-        (["nano", "--suite", "TINY", "train.lr=1"], "judge and rollout only"),
+        (["nano", "--suite", "TINY", "train.lr=1"], "judge and rollout, and model.chat"),
         (["nano", "nano", "--suite", "TINY"], "one model at a time"),
         (["nanno", "--suite", "TINY"], "nano"),
         (["compare", "TINY", "TINY"], "holds no evaluation"),
@@ -386,3 +388,98 @@ def _records(path):
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     plain = [{name: value for name, value in line.items() if name not in clock} for line in lines]
     return {line.get("id", f"{line['problem_id']}#{line.get('number')}"): line for line in plain}
+
+
+# --- styles of prompts and arguments of the chat template
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run, as far as its settings go."""
+
+    def make(*words):
+        (tmp_path / "run" / "checkpoints" / "checkpoint-2").mkdir(parents=True)
+        (tmp_path / "run" / "run.json").write_text("{}")
+        (tmp_path / "run" / "config.toml").write_text(to_toml(load(None, words)))
+        return tmp_path / "run"
+
+    return make
+
+
+def test_a_style_is_asked_recorded_and_never_mixed_with_another(tiny):
+    def asked(style, *words):
+        server.asked.clear()
+        found = evaluated("m", "--server", server.url, "--suite", tiny.path, "-n", "1", "--limit", "64", *style, *words)
+        return found, {body["messages"][0]["content"].partition("function `f`. ")[2] for body in server.asked}
+
+    with chat_server() as server, chdir(tiny.folder):
+        server.replies = [lambda body: completion(f"Add.\n{WRONG}\nNo:\n{RIGHT}", tokens=20)]
+        found, prompts = asked(["--style", "reason"])
+        assert found.code == 0, found.err
+        assert len(prompts) == 1 and "step by step" in prompts.pop()
+        assert "style reason" in found.out
+        reason = tiny.folder / "bench" / "m" / f"{slug(str(tiny.path))}-reason"
+        assert json.loads((reason / "bench.json").read_text())["style"] == "reason"
+        assert read_scores(reason).accuracy == 1.0  # the last block counts
+        found, prompts = asked([])
+        assert found.code == 0 and prompts == {"Put the answer in one ```python block."}
+        code = tiny.folder / "bench" / "m" / slug(str(tiny.path))
+        mixed, _ = asked([], "-o", reason)
+        assert mixed.code == 2 and "style: reason there, code now" in mixed.err
+        assert not server.asked
+    compared = evaluated("compare", code, reason)
+    assert compared.code == 0 and "note: style: code and reason" in compared.err
+
+
+def test_a_run_and_its_checkpoints_get_the_prompts_that_they_were_trained_with(tiny, run):
+    said = []
+    folder = run("data.style=reason", "model.chat.enable_thinking=false")
+    for model in (folder, folder / "checkpoints" / "checkpoint-2"):
+        exam = prepare(str(tiny.path)).of(str(model), said.append)
+        assert (exam.common["style"], exam.common["chat"]) == ("reason", {"enable_thinking": False})
+    assert len(said) == 2 and "trained with: style reason, chat {'enable_thinking': False}" in said[0]
+    exam = prepare(str(tiny.path), ["model.chat.enable_thinking=true"], style="code").of(str(folder), said.append)
+    assert (exam.common["style"], exam.common["chat"]) == ("code", {"enable_thinking": True})
+
+
+def test_a_published_suite_keeps_its_own_prompts_unless_others_are_asked_for(tmp_path, run):
+    data = tmp_path / "data"
+    write_release(data, problems=2)
+    folder = str(run("data.style=reason"))
+    exam = prepare("livecodebench", data=str(data), unchecked=True).of(folder, print)
+    assert exam.common["style"] == "livecodebench"
+    exam = prepare("livecodebench", data=str(data), unchecked=True, style="reason").of(folder, print)
+    assert exam.common["style"] == "reason"
+
+
+def test_other_models_and_runs_that_cannot_be_read_get_the_default_prompts(tiny, run, tmp_path):
+    said = []
+    exam = prepare(str(tiny.path))
+    assert exam.of("nano", said.append) is exam and not said
+    (run() / "config.toml").write_text("[data]\nstil = 1\n")
+    assert exam.of(str(tmp_path / "run"), said.append) is exam and "unknown key 'stil'" in said[0]
+
+
+def test_chat_arguments_are_recorded_and_refused_where_nothing_reads_them(tiny):
+    found = evaluated("nano", "--suite", tiny.path, "model.chat.enable_thinking=false", "--limit", "8")
+    assert found.code == 2 and "model.chat.enable_thinking is nothing that the chat template of nano uses" in found.err
+    file = tiny.completions("one", a=[RIGHT], b=[WRONG], c=[f"<think>{RIGHT}"])
+    found = evaluated("--completions", file, "--suite", tiny.path, "model.chat.a=1")
+    assert found.code == 2 and "leave it out" in found.err
+    found = evaluated("--completions", file, "--suite", tiny.path, "-o", tiny.folder / "out")
+    scores = read_scores(tiny.folder / "out")
+    assert [row["verdict"] for row in scores.samples] == ["accepted", "wrong_answer", "no_code"]
+    assert scores.result["chat"] == {}
+
+
+def test_a_folder_of_a_version_without_styles_goes_on(tiny):
+    file = tiny.completions("one", a=[RIGHT], b=[WRONG], c=[RIGHT])
+    words = ("--completions", file, "--suite", tiny.path, "-o", tiny.folder / "out")
+    assert evaluated(*words).code == 0
+    for name in ("bench.json", "scores.json"):
+        path = tiny.folder / "out" / name
+        old = {**json.loads(path.read_text()), "style": "microcoder"}
+        del old["chat"]
+        path.write_text(json.dumps(old))
+    assert read_scores(tiny.folder / "out").result["style"] == "code"
+    assert evaluated(*words).code == 0

@@ -44,8 +44,8 @@ def test_livecodebench_takes_what_stands_between_the_last_two_fences(text, code)
 
 def test_our_own_style_takes_the_last_complete_python_block_as_training_does():
     text = f"{fenced('print(1)')}\n{fenced('{}', 'json')}\n```python\nprint(2"
-    assert code_of("microcoder", STDIN, text) == "print(1)"
-    assert code_of("microcoder", STDIN, "print(1)") is None
+    assert code_of("code", STDIN, text) == "print(1)"
+    assert code_of("code", STDIN, "print(1)") is None
 
 
 @pytest.mark.parametrize(

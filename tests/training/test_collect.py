@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from train_runs import settings
 
-from microcoder.collect import Responding
+from microcoder.collect import Responding, written
 from microcoder.grpo import Stage, group_diversity
 from microcoder.judge import Judge
 from microcoder.sampling import Completion
@@ -344,3 +344,22 @@ def test_what_is_cut_is_cut_while_the_step_flows_too(patient):
     assert rows(batch, "cut") == [False, True, False, False] + [False] * 4
     assert rows(batch, "advantage") == pytest.approx([0, 0, 0, 0, 1.5, -0.5, -0.5, -0.5], abs=1e-3)
     assert patient.check(PROBLEMS[0], RIGHT).accepted
+
+
+def test_a_thought_that_the_prompt_opened_is_opened_in_the_text_and_its_drafts_are_no_answers(judge):
+    tokens = {0: "Solve.", 1: "<think>", 2: "\n", 3: RIGHT, 4: "</think>"}
+
+    def decode(ids):
+        return "".join(tokens[n] for n in ids)
+
+    def sample(_):
+        for n, ids in enumerate(([3], [3, 4, 3], [3, 4])):
+            yield Completion(0, n, ids, [0.0] * len(ids), truncated=n == 0)
+
+    def verdicts(prompt):
+        responses, _ = Responding([0], PROBLEMS, [prompt], sample, decode, judge).all()
+        return [(row.verdict.verdict, row.truncated) for row in responses]
+
+    assert verdicts([0, 1, 2]) == [("no_code", True), ("accepted", False), ("no_code", False)]
+    assert verdicts([0, 2]) == [("accepted", True), ("accepted", False), ("no_code", False)]
+    assert written(decode, [0, 1, 2], [3]) == f"<think>{RIGHT}"

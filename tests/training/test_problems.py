@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from microcoder.config import DataConfig
+from microcoder.config import DataConfig, load
 from microcoder.files import write_problems
+from microcoder.models import NANO, ModelSource
+from microcoder.models.weights import load_tokenizer
+from microcoder.prompts import prompt
 from microcoder.schema import Compare, Problem, Test
-from microcoder.training.problems import ProblemsError, load_problems, overlap
+from microcoder.training.problems import ProblemsError, load_problems, overlap, with_prompts
 
 SPLITS = ("train", "test")
 
@@ -91,3 +94,15 @@ def test_problems_that_are_trained_and_tested_on_are_warned_of(tmp_path):
     train, test = (load_problems(DataConfig(train=file, test=file, test_size=4), split).problems for split in SPLITS)
     assert overlap(train, test).startswith("warning: 4 of the 4 test problems are trained on too")
     assert overlap(train[:3], train[3:]) == ""
+
+
+def test_prompts_have_the_style_and_the_chat_arguments_of_the_settings(file):
+    tokenizer = load_tokenizer(ModelSource("nano", str(NANO)))
+    tokenizer.chat_template = "{{ messages[0].content }}{{ mood }}"
+    words = [f"data.train={file}", "data.refuse=[]", "model.chat.mood=calm"]
+    for style in ("code", "reason"):
+        config = load(None, [*words, f"data.style={style}"])
+        loaded, prompts = with_prompts(load_problems(config.data, "train"), tokenizer, config)
+        texts = [tokenizer.decode(ids) for ids in prompts]
+        wanted = [tokenizer.decode(tokenizer(f"{prompt(one, style)}calm").input_ids) for one in loaded.problems]
+        assert texts == wanted

@@ -71,6 +71,8 @@ OURS = {  # read by our own code, in the trainer's process
     "cluster.address",
     "data.difficulty",
     "data.refuse",
+    "data.style",  # prompts go to verl as tokens
+    "model.chat",
     "data.test",
     "data.test_size",
     "data.train",

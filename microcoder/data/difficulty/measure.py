@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...collect import Responding, load_sampler
 from ...judge.base import Judging
@@ -35,23 +35,27 @@ def pass_rates(
     limit: int = 1024,
     seed: int = 0,
     batch: int = 512,
+    style: str = "code",
+    chat: Mapping[str, Any] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Iterator[PassRate]:
     """Sample and judge attempts; yield pass rates in the order of the records.
 
     limit   most tokens of an attempt; fewer if the model's context is too small
     judge   is not closed here
+    style   of the prompts
+    chat    arguments of the model's chat template
     """
     from ...sampling import Sampling  # loads torch
 
-    model = load_sampler(resolve(model_name, progress=note), batch=batch, note=note)
+    model = load_sampler(resolve(model_name, progress=note), batch=batch, note=note, chat=chat)
     room = model.context or 1 << 30
     stream = iter(records)
     for turn in count():
         chunk = [record.problem for record in islice(stream, TOGETHER)]
         if not chunk:
             return
-        prompts = [model.prompt(problem) if _can_be_judged(problem) else [] for problem in chunk]
+        prompts = [model.prompt(problem, style) if _can_be_judged(problem) else [] for problem in chunk]
         asked = [n for n, prompt in enumerate(prompts) if prompt and len(prompt) + min(limit, room // 2) <= room]
         left = room - max((len(prompts[n]) for n in asked), default=0)
         sampling = Sampling(temperature, min(limit, left), attempts, seed=seed + turn)

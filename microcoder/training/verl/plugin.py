@@ -22,6 +22,7 @@ from verl.experimental.reward_loop.reward_manager import register as register_re
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 from verl.trainer.ppo.core_algos import register_policy_loss
 
+from ...collect import written
 from ...config import JudgeConfig
 from ...files import read_problems
 from ...grpo import Objective, policy_loss
@@ -80,11 +81,15 @@ class JudgeReward(RewardManagerBase):
     async def run_single(self, data: Any) -> dict[str, Any]:
         item = data[-1:][0]
         length = int(item.batch["attention_mask"][-item.batch["responses"].shape[-1] :].sum())
-        text = self.tokenizer.decode(item.batch["responses"][:length], skip_special_tokens=True)
+        row = item.non_tensor_batch["extra_info"]
+        text = written(self.decode, row["prompt_ids"], item.batch["responses"][:length].tolist())
         asked = time.time()
-        verdict = await self.verdict(item.non_tensor_batch["extra_info"]["problem"], text)
+        verdict = await self.verdict(row["problem"], text)
         about = {"verdict": verdict.to_dict(), "text": text, "asked": asked, "judged": time.time()}
         return {"reward_score": float(verdict.accepted), "reward_extra_info": about}
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     async def verdict(self, problem: str, text: str) -> Verdict:
         """The same program for the same problem is judged once at a time."""

@@ -116,21 +116,23 @@ def base_folder() -> str:
 Split = tuple[Sequence[Problem], list[list[int]]]  # problems and their prompts
 
 
-def write_files(folder: Path, train: Split, numbers: Sequence[int], test: Split, eval_limit: int) -> None:
+def write_files(
+    folder: Path, train: Split, numbers: Sequence[int], test: Split, eval_limit: int, style: str = "code"
+) -> None:
     """`numbers`: the problem of each row of the run. A test's limit is `eval_limit` tokens; 0: that of the others."""
     folder.mkdir(exist_ok=True)
-    _write(folder / "train.parquet", [_row(n, train, at) for n, at in enumerate(numbers)])
-    rows = [_row(n, test, n, limit=eval_limit, test=True) for n in range(len(test[0]))]
-    _write(folder / "test.parquet", rows or [_row(0, train, 0)])  # verl wants a row, and never asks for this one
+    _write(folder / "train.parquet", [_row(n, train, at, style) for n, at in enumerate(numbers)])
+    rows = [_row(n, test, n, style, limit=eval_limit, test=True) for n in range(len(test[0]))]
+    _write(folder / "test.parquet", rows or [_row(0, train, 0, style)])  # verl wants a row, and never asks for this one
     known = {problem.id: problem for problem in (*train[0], *test[0])}
     write_problems(folder / "problems.jsonl", known.values())
 
 
-def _row(index: int, split: Split, at: int, limit: int = 0, test: bool = False) -> dict[str, Any]:
+def _row(index: int, split: Split, at: int, style: str, limit: int = 0, test: bool = False) -> dict[str, Any]:
     problem, prompt = split[0][at], split[1][at]
     return {
         "data_source": "microcoder",
-        "prompt": messages(problem),
+        "prompt": messages(problem, style),
         "reward_model": {"style": "rule", "ground_truth": problem.id},
         "extra_info": {"index": index, "problem": problem.id, "prompt_ids": prompt, "limit": limit, "test": test},
     }

@@ -269,12 +269,13 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     source = resolve(config.model.name, progress=observer.note)
     if source.adapter:
         raise PlanError(f"{source.name} is an adapter, which verl is not given; use run.engine=trl, or merge it first")
-    tokenizer = load_tokenizer(source)
+    tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     begin(config, run, None)
     observer.note(counts.words())
     numbers = order(len(loaded["train"][0]), counts, config.train.steps, config.train.seed)
-    write_files(run.path / "data", loaded["train"], numbers, loaded["test"], config.train.eval_max_response_tokens)
+    limit, style = config.train.eval_max_response_tokens, config.data.style
+    write_files(run.path / "data", loaded["train"], numbers, loaded["test"], limit, style)
     problems = {problem.id: problem for split in loaded.values() for problem in split[0]}
     ends = frozenset(end_tokens(SimpleNamespace(generation_config=_generation(source)), tokenizer))
     setup = VerlSetup(config, run, counts, observer, problems, len(loaded["test"][0]), ends, tokenizer.decode)
