@@ -92,10 +92,12 @@ def prepare(
             name = word.partition("=")[0]
             raise EvaluationError(f"an evaluation is judged under exact and robust at once; leave {name} out")
     config = load(None, settings)
-    loaded = load_suite(suite, note=note, **which)
+    loaded = load_suite(suite, sandbox=config.judge.sandbox, note=note, **which)
     judge = config.judge.options()
     if "time_limit_s" not in config.judge.model_fields_set:
         judge["time_limit_s"] = loaded.time_limit_s
+    if "reuse" not in config.judge.model_fields_set:
+        judge["reuse"] = loaded.reuse
     common = {
         "suite": loaded.name,
         "digest": loaded.digest,
@@ -218,7 +220,8 @@ def run(
             if watcher is not None:
                 watcher.judged(before=False)
         sandbox = pool.sandbox
-    marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits)
+    base = suite.base_tests
+    marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits, base)
     took = {
         "seconds": time.monotonic() - started,  # of this call
         "writing_s": collector.seconds["generation_s"],
@@ -230,6 +233,8 @@ def run(
         **folder.ask.to_dict(),
         "problems": len(suite.problems),
         "samples": len(folder.samples),
+        **({"tests": suite.tests} if suite.tests else {}),
+        **({"base_tests": base} if base else {}),
         "version": __version__,
         "python": platform.python_version(),
         "sandbox": sandbox,
