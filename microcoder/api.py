@@ -171,7 +171,7 @@ def evaluate(
 
     Args:
         model: nano, a hub id, a folder, or a run such as `runs/demo`.
-        suite: livecodebench, humaneval, mbpp, starter, or a file of problems.
+        suite: livecodebench, humaneval, mbpp, humanevalplus, mbppplus, starter, or a file of problems.
         *changes: Settings of judge and rollout as on the command line, such as `"rollout.batch=64"`.
         samples: Completions for each problem; if not given, the suite's own number, mostly 4.
         temperature: Sampling temperature; if not given, the suite's own, mostly 0.2.

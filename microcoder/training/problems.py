@@ -1,4 +1,4 @@
-"""Settings -> problems: the starter set, a file, or a suite to test on; what cannot be used is left out by name, never silently.
+"""Settings -> problems: the starter set, a file, or a suite; what cannot be used is left out by name, never silently.
 
 Where a file holds more problems than data.train_size or data.test_size, a sample is drawn, the same one each time: the
 first rows of a file that is sorted by source would be one source alone.

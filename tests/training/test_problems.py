@@ -109,7 +109,7 @@ def test_a_suite_can_be_tested_on(tmp_path, monkeypatch):
     loaded = load_problems(DataConfig(test="mbppplus", test_data=str(path), test_size=3), "test")
     assert len(loaded.problems) == 3 and "2 not drawn" in loaded.words()
     assert [test.output for test in loaded.problems[0].tests] == ["2", "3", "4"]
-    assert loaded.problems[0].time_limit_s == 4.0  # the suite's
+    assert loaded.problems[0].time_limit_s == 10.0  # the suite's
 
 
 def test_a_suites_large_tests_are_brought_along(tmp_path):

@@ -1,8 +1,9 @@
 """Comparison of what a program gave with what was expected: named strategies under three policies.
 
 `exact` is LiveCodeBench's rule; `robust` is every strategy that cannot accept a wrong answer; `paper` adds those that
-can (order-free, np.allclose). A problem may name a fourth as its own: `evalplus`, that of EvalPlus's suites. A match names the most lenient strategy it needed. Everything here runs on the trusted
-side, and takes `got` for hostile: no input makes it crash, or take much longer than reading that input.
+can (order-free, np.allclose). A problem may name a fourth as its own: `evalplus`, the rule of EvalPlus's suites. A
+match names the most lenient strategy it needed. Everything here runs on the trusted side, and takes `got` for hostile:
+no input makes it crash, or take much longer than reading that input.
 """
 
 from __future__ import annotations

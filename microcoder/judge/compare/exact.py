@@ -7,8 +7,9 @@ Of a problem's own rules (tolerance, lines, unordered) it knows none.
 We differ in one way: a numpy array or an object that has no plain value is a wrong answer wherever it stands. Theirs
 fails on most arrays too (their truth value is an error), but asks an object's own `__eq__`.
 
-`evalplus`: `==`, so that a tuple is no list. Where that fails, numbers may be off by the problem's tolerance and 1e-7 of
-the expected one, if both values are of one type; a float, or a flat list of floats, has a tolerance of 1e-6 at least.
+`evalplus`: `==`, so that a tuple is no list. Where that fails, numbers may be off by the problem's tolerance and 1e-7
+of the expected one, if both values are of one type; a float, or a flat list of floats, has a tolerance of 1e-6 at
+least.
 We differ from EvalPlus in two ways: numbers are looked for in dicts and beside texts too, where numpy's allclose gives
 up; and that a float was expected in one test changes nothing in the next.
 """
