@@ -32,7 +32,8 @@ def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
     """Read all problems of a file.
 
     Args:
-        path: A .jsonl, .json (each also .gz) or .parquet file, such as `microcoder data run` writes.
+        path: A .jsonl, .json (each also .gz) or .parquet file, such as `microcoder data run` writes; or one in
+            EvalPlus's layout, whose canonical solutions are run in the sandbox for the expected outputs.
 
     Returns:
         The problems, in the order of the file.
@@ -40,7 +41,19 @@ def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
     Raises:
         FileError: A record is broken, or the file cannot be read; the message says where and why.
     """
+    from .data.record import DataError
+    from .data.sources import Unreadable, collect, detect
+
     found: list[Problem] = []
+    try:
+        if detect(path) == "evalplus":
+            for record in collect("evalplus", path):
+                if isinstance(record, Unreadable):
+                    raise FileError(f"{record.where}: {record.reason} ({record.detail})")
+                found.append(record.problem)
+            return found
+    except DataError as error:
+        raise FileError(str(error)) from None
     for one in read_problems(os.fspath(path)):
         if isinstance(one, BadLine):
             raise FileError(f"{one}; `microcoder judge` passes over such records, and names each")
@@ -158,7 +171,7 @@ def evaluate(
 
     Args:
         model: nano, a hub id, a folder, a run such as `runs/demo`, or a GGUF file.
-        suite: livecodebench, humaneval, mbpp, starter, or a file of problems.
+        suite: livecodebench, humaneval, mbpp, humanevalplus, mbppplus, starter, or a file of problems.
         *changes: Settings of judge and rollout, and model.chat, as on the command line, such as `"rollout.batch=64"`.
         samples: Completions for each problem; if not given, the suite's own number, mostly 4.
         temperature: Sampling temperature; if not given, the suite's own, mostly 0.2.

@@ -25,19 +25,15 @@ BOM = b"\xef\xbb\xbf"
 NUMBERS = {"time_limit_s": "float64", "memory_mb": "int64", "difficulty_score": "float64"}
 Record = TypeVar("Record", Problem, Solution)
 FOREIGN = {  # layouts of other data sets, told by some of their columns
+    "EvalPlus": {"task_id", "base_input", "plus_input"},
     "MBPP": {"task_id", "test_list"},
     "HumanEval": {"task_id", "canonical_solution", "test"},
-    "MBPP+": {"task_id", "canonical_solution", "assertion"},
     "LeetCodeDataset": {"task_id", "input_output"},
     "LiveCodeBench": {"question_id", "public_test_cases"},
     "APPS": {"question", "input_output"},
     "CodeContests": {"description", "public_tests"},
     "KodCode": {"question", "solution", "test"},
     "DeepCoder": {"problem", "tests"},
-}
-MAPPED = {  # those that `microcoder data` reads by a mapping
-    "MBPP+": 'read = "generic", mapping = {id = "task_id", statement = "prompt", entry_point = "entry_point", '
-    'asserts = "assertion", solutions = "canonical_solution"}'
 }
 
 
@@ -64,10 +60,9 @@ def read_problems(path: str | Path) -> Iterator[Problem | BadLine]:
         if not seen and isinstance(record, dict) and "id" not in record:
             for name, columns in FOREIGN.items():
                 if columns <= record.keys():
-                    source = ", ".join(filter(None, (f'path = "{path}"', MAPPED.get(name))))
                     raise FileError(
                         f"{path} is in the layout of {name}; make problems of it first: write a data.toml with "
-                        f"collect.sources = [{{{source}}}], then `microcoder data run data.toml`"
+                        f'collect.sources = [{{path = "{path}"}}], then `microcoder data run data.toml`'
                     )
         problem = _build(Problem.from_dict, path, line, record)
         if isinstance(problem, Problem):

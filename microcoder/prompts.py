@@ -10,7 +10,8 @@ depends on each word:
     livecodebench   its runner's prompt for chat models, system message included (MIT)
     humaneval       the instruction of simple-evals, by HumanEval's authors (MIT), before the function's header
     mbpp            the prompt of the paper Program Synthesis with Large Language Models, without its examples;
-                    where tests use a class that the answer has to define (367: Node), the class follows the tests
+                    where tests use a class that the answer has to define (367: Node), the class follows the tests;
+                    of MBPP+ the one assert that its prompt shows stands for the tests
 """
 
 from __future__ import annotations
@@ -82,9 +83,12 @@ def _livecodebench(problem: Problem) -> str:
 
 
 def _mbpp(problem: Problem) -> str:
-    tests = "\n".join(problem.asserts)
+    task, tests = problem.statement, "\n".join(problem.asserts)
+    if problem.kind == "function":  # of MBPP+, whose statement ends in an assert
+        task, _, shown = task.partition("\nassert ")
+        tests = f"assert {shown}"
     asked = (
-        f"You are an expert Python programmer, and here is your task: {problem.statement} "
+        f"You are an expert Python programmer, and here is your task: {task} "
         f"Your code should pass these tests:\n\n{tests}"
     )
     used = _before_the_function(problem.starter_code)

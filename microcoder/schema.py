@@ -22,7 +22,8 @@ from typing import Any, Literal
 Kind = Literal["stdin", "function", "assert"]
 Policy = Literal["exact", "robust", "paper"]
 KINDS = ("stdin", "function", "assert")
-POLICIES = ("exact", "robust", "paper")
+POLICIES = ("exact", "robust", "paper")  # of the judge
+OWN_POLICIES = (*POLICIES, "evalplus")  # that a problem may name
 
 LANGUAGES = {"python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp"}
 
@@ -69,7 +70,7 @@ class Test:
 class Compare:
     """How the outputs for a problem are compared; by default as the judge's policy says."""
 
-    policy: Policy | None = None  # overrides the judge's policy for this problem
+    policy: Policy | Literal["evalplus"] | None = None  # overrides the judge's policy for this problem
     tolerance: float | None = None  # absolute and relative, for floats (1e-6 where not given)
     lines: bool = False  # the division into lines is part of the answer
     unordered: bool = False  # lines (stdin) or elements of the returned list (function) in any order
@@ -154,9 +155,13 @@ class Problem(_Marked):
         where = where or f"problem {quoted(self.id)}"
         if self.kind not in KINDS:
             raise SchemaError(f"{where}: kind is {quoted(self.kind)}; it must be one of {', '.join(KINDS)}")
-        if self.compare.policy is not None and self.compare.policy not in POLICIES:
+        if self.compare.policy is not None and self.compare.policy not in OWN_POLICIES:
             raise SchemaError(
-                f"{where}: compare.policy is {quoted(self.compare.policy)}; it must be one of {', '.join(POLICIES)}"
+                f"{where}: compare.policy is {quoted(self.compare.policy)}; it must be one of {', '.join(OWN_POLICIES)}"
+            )
+        if self.compare.policy == "evalplus" and self.kind == "stdin":
+            raise SchemaError(
+                f"{where}: compare.policy evalplus compares returned values; of a stdin problem there are none"
             )
         for name in ("time_limit_s", "memory_mb"):
             value = getattr(self, name)

@@ -22,8 +22,9 @@ FLOORS = (  # a part may import the parts of the floors before its own
     {"judge", "grpo"},
     {"sampling"},
     {"collect"},
-    {"training", "data"},
+    {"data"},
     {"evaluation"},
+    {"training"},
     {"study", "view", "serve"},
     {"api"},
     {"cli"},
@@ -86,7 +87,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 
-MOST_MODULES = 300
+MOST_MODULES = 301
 MOST_LINES = 450
 LONGER = {"schema": 480}  # every record of every file format stands in one place
 TWINS = {  # file names that stand in two rooms, for both are the same thing in their room; cli/ has one a command

@@ -180,6 +180,8 @@ SUITES = {
     "livecodebench": "contest problems by release and date; --release v6 is the slice of the paper's Table 1",
     "humaneval": "164 functions from their docstrings",
     "mbpp": "500 short tasks with three asserts each",
+    "humanevalplus": "EvalPlus: HumanEval with many more tests; --data names its file",
+    "mbppplus": "EvalPlus: 378 tasks of MBPP with many more tests; --data names its file",
     "starter": "100 held-out starter problems",
 }
 PROBLEM_FILES = (".jsonl", ".json", ".parquet", ".jsonl.gz", ".json.gz")
@@ -207,7 +209,8 @@ def _values(name: str, value: str) -> Iterator[CompletionItem]:
     elif name == "model.name":
         yield from [*_models(value), *_paths(value, ".gguf")]
     elif name in ("data.train", "data.test"):
-        yield from [*_named(value, ("starter", "none")[: 1 + (name == "data.test")]), *_paths(value, *PROBLEM_FILES)]
+        names = ("none", *SUITES) if name == "data.test" else ("starter",)
+        yield from [*_named(value, names), *_paths(value, *PROBLEM_FILES)]
 
 
 def _choices(annotation: Any) -> dict[str, None]:

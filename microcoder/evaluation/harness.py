@@ -116,10 +116,12 @@ def prepare(
     if style and style not in OURS:
         raise EvaluationError(f"--style {style}: it must be one of {', '.join(OURS)}; without it the suite's own")
     config = load(None, settings)
-    loaded = load_suite(suite, note=note, **which)
+    loaded = load_suite(suite, sandbox=config.judge.sandbox, note=note, **which)
     judge = config.judge.options()
     if "time_limit_s" not in config.judge.model_fields_set:
         judge["time_limit_s"] = loaded.time_limit_s
+    if "reuse" not in config.judge.model_fields_set:
+        judge["reuse"] = loaded.reuse
     common = {
         "suite": loaded.name,
         "digest": loaded.digest,
@@ -257,7 +259,8 @@ def run(
             if watcher is not None:
                 watcher.judged(before=False)
         sandbox = pool.sandbox
-    marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits)
+    base = suite.base_tests
+    marks = marks_of(list(folder.samples.values()), folder.verdicts.done, folder.ask.limits, base)
     took = {
         "seconds": time.monotonic() - started,  # of this call
         "writing_s": collector.seconds["generation_s"],
@@ -269,6 +272,8 @@ def run(
         **folder.ask.to_dict(),
         "problems": len(suite.problems),
         "samples": len(folder.samples),
+        **({"tests": suite.tests} if suite.tests else {}),
+        **({"base_tests": base} if base else {}),
         "version": __version__,
         "python": platform.python_version(),
         "sandbox": sandbox,

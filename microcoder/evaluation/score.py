@@ -1,7 +1,7 @@
 """Scores of an evaluation: accuracy with interval, pass@k, Table 1, months; and a test of two evaluations' difference.
 
 Each limit has its scores (limits ascend; "0", for no limit, is last). Those that depend on the policy are under "exact"
-and "robust". An unknown value is None, never NaN.
+and "robust"; "base" has the same for the base tests of EvalPlus alone. An unknown value is None, never NaN.
 
 1. Accuracy is the mean over problems of the mean over a problem's tries, as in the paper. A fault of the judge
    (internal_error) is neither right nor wrong: that try is left out. A problem with no try left is "unjudged".
@@ -21,6 +21,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,22 @@ def score(marks: Sequence[Mark], problems: Sequence[Problem], samples: Sequence[
     return {
         str(limit): {**_of_limit(limits[limit], limit), "diversity": _diversity(samples, limit)}
         | {policy: _of_policy(limits[limit], problems, policy) for policy in POLICIES}
+        | _of_base_tests(limits[limit], problems)
         for limit in sorted(limits, key=lambda limit: limit or math.inf)
     }
+
+
+def _of_base_tests(marks: Sequence[Mark], problems: Sequence[Problem]) -> dict[str, Any]:
+    """Return the scores for the base tests alone, where there are such."""
+    if not any(mark.robust_base for mark in marks):
+        return {}
+    base = on_base_tests(marks)
+    return {"base": {policy: _of_policy(base, problems, policy) for policy in POLICIES}}
+
+
+def on_base_tests(marks: Iterable[Mark]) -> list[Mark]:
+    """Return the marks with the verdicts on the base tests in place of those on all tests."""
+    return [replace(mark, robust=mark.robust_base, exact=mark.exact_base) for mark in marks]
 
 
 def outcomes(marks: Iterable[Mark], policy: str) -> dict[str, list[float]]:

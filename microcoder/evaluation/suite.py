@@ -7,16 +7,18 @@ module does not load torch.
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import hashlib
 import json
 import re
 import threading
+import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from ..schema import Problem, bands, in_order, nearest
 
@@ -61,6 +63,8 @@ class Mark:
     exact_message: str = ""
     tokens: int | None = None  # at most the limit
     truncated: bool = False
+    robust_base: str = ""  # the verdicts on the base tests alone, in a suite that has such
+    exact_base: str = ""
 
     @property
     def id(self) -> str:
@@ -97,6 +101,29 @@ class Suite:
     temperature: float = 0.2
     limits: tuple[int, ...] = (1024,)  # tokens in a response
     time_limit_s: float = 6.0  # CPU seconds for each test of a problem that names none
+    reuse: bool = False  # whether a program's tests share a process, as the suite's own runner has it
+    tests: str = ""  # in which way the tests are not those that the suite's name stands for
+
+    @property
+    def base_tests(self) -> dict[str, int]:
+        """{problem: how many of its first tests are the base tests}; empty for a suite without such."""
+        return {problem.id: problem.extra["base_tests"] for problem in self.problems if "base_tests" in problem.extra}
+
+
+def about_tests(problems: Sequence[Problem]) -> str:
+    """Say where problems have forged tests, or the public tests of LiveCodeBench alone, or lack some."""
+    public = sum(bool(problem.extra.get("public_tests_only")) for problem in problems)
+    forged = sum(bool((problem.extra.get("forge") or {}).get("tests")) for problem in problems)
+    left_out = sum(problem.extra.get("left_out", 0) for problem in problems)
+    notes = []
+    if public:
+        part = "" if public == len(problems) else f" in {public} of {len(problems)} problems"
+        notes.append(f"public tests only{part}: not a LiveCodeBench score")
+    if forged:
+        notes.append("with forged tests" + ("" if forged == len(problems) else f" in {forged} of {len(problems)}"))
+    if left_out:
+        notes.append(f"{left_out} tests with too large outputs left out")
+    return "; ".join(notes)
 
 
 def problem_digest(problem: Problem) -> str:
@@ -154,7 +181,7 @@ class StoredProblems(Problems):
     def _read(self, stored: Stored) -> Problem:
         where = f"{stored.path}:{stored.line}"
         try:
-            with open(stored.path, "rb") as file:
+            with _opened(stored.path) as file:
                 file.seek(stored.offset)
                 line = file.readline()
         except OSError as error:
@@ -169,14 +196,18 @@ def read_lines(path: Path, parse: Parse) -> Iterator[Stored]:
     """Read every line of a file once, so that errors appear at the beginning; skip blank lines."""
     offset = 0
     try:
-        with open(path, "rb") as file:
+        with _opened(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     whole = parse(line, f"{path}:{number}")
                     yield Stored(replace(whole, tests=[]), path, number, offset, problem_digest(whole))
                 offset += len(line)
-    except OSError as error:
-        raise EvaluationError(f"cannot read {path}: {error.strerror or error}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise EvaluationError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path)) if path.name.endswith(".gz") else open(path, "rb")
 
 
 @dataclass(frozen=True, slots=True)

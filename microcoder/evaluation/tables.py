@@ -88,7 +88,8 @@ def headline(result: Result) -> str:
         "style reason" if result.get("style") == "reason" else "",
         f"chat {result['chat']}" if result.get("chat") else "",
     ]
-    who = f"{result.get('model') or 'completions'} on {result.get('suite') or 'problems'}"
+    tests = f" ({result['tests']})" if result.get("tests") else ""
+    who = f"{result.get('model') or 'completions'} on {result.get('suite') or 'problems'}{tests}"
     return ": ".join(filter(None, (who, ", ".join(filter(None, facts)))))
 
 
@@ -103,7 +104,8 @@ def _limit(limit: str) -> str:
 def _tables(result: Result) -> Iterator[Table]:
     scores = result["scores"]
     yield _overview(scores)
-    ks = sorted({k for at in scores.values() for policy in POLICIES for k in at[policy]["pass_at_k"]}, key=int)
+    yield from _base_and_plus(scores)
+    ks = _ks(scores)
     rows = [(limit, policy, *(percent(of["pass_at_k"].get(k)) for k in ks)) for limit, policy, of in _rows(scores)]
     yield Table("pass@k, %", ("limit", "policy", *(f"k={k}" for k in ks)), rows if ks else [], words=2)
     yield from _by_platform(scores)
@@ -120,6 +122,23 @@ def _overview(scores: Result) -> Table:
         accuracies = (cell_text(at[policy]) for policy in POLICIES)
         rows.append((_limit(limit), *accuracies, *shares, *lengths, known("{:.3f}", at["diversity"])))
     return Table("Accuracy (95% interval over problems), and what the answers are like", head, rows)
+
+
+def _base_and_plus(scores: Result) -> Iterator[Table]:
+    """Yield EvalPlus's two scores: the base tests alone, and base and plus tests together."""
+    rows = []
+    for limit, at in scores.items():
+        for name, of in (("base", at.get("base")), ("base + plus", at)):
+            if "base" in at:
+                ks = [percent(of["robust"]["pass_at_k"].get(k)) for k in _ks(scores)]
+                rows.append((_limit(limit), name, cell_text(of["robust"]), *ks))
+    if rows:
+        head = ("limit", "tests", "accuracy, %", *(f"pass@{k}" for k in _ks(scores)))
+        yield Table("EvalPlus's two scores; all other tables count base and plus tests together", head, rows, words=2)
+
+
+def _ks(scores: Result) -> list[str]:
+    return sorted({k for at in scores.values() for policy in POLICIES for k in at[policy]["pass_at_k"]}, key=int)
 
 
 def _by_platform(scores: Result) -> Iterator[Table]:
@@ -242,7 +261,8 @@ def comparison_latex(result: Result, names: tuple[str, str]) -> str:
 
 def _sentences(result: Result, names: tuple[str, str]) -> Iterator[str]:
     before, after = names
-    scores = f"{before} {percent(result['before'])}%, {after} {percent(result['after'])}%"
+    which = ", base tests alone" if result.get("tests") == "base" else ""
+    scores = f"{before} {percent(result['before'])}%, {after} {percent(result['after'])}%{which}"
     yield f"{scores}, on the {result['problems']:,} problems that both have:"
     yield f"{result['verdict']}."
     won, lost = len(result["won"]), len(result["lost"])

@@ -172,7 +172,8 @@ class Examiner:
         key = (id(problem), policy, also)
         if key not in self.plans:
             first = checks(problem, own or policy, helpers)
-            self.plans[key] = problem, first, checks(problem, own or also, helpers) if also else []
+            second = first if own else checks(problem, also, helpers) if also else []
+            self.plans[key] = problem, first, second if also else []
         return self.plans[key][1:]
 
     def limits(self, problem: Problem) -> Limits:
@@ -229,7 +230,9 @@ class Examiner:
                 candidate.inside = True
                 inside = check.otherwise
                 return self._test(candidate, inside, inside if other else None, limits, helpers, reuse)
-            if other is not None:
+            if other is check:  # the problem has a policy of its own
+                also, also_message = name, message
+            elif other is not None:
                 also, also_message, _ = _judged(other, outcome, helpers)
         if other is None:
             also = also_message = ""

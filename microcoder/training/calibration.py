@@ -165,7 +165,18 @@ class Notes:
 
     def __init__(self, config: Config, source: ModelSource, count: int) -> None:
         relevant = config.model_dump()
-        for name in ("name", "folder", "steps", "stages", "eval_every", "eval_tries", "eval_temperature", "trackers"):
+        for name in (
+            "name",
+            "folder",
+            "steps",
+            "stages",
+            "eval_every",
+            "eval_tries",
+            "eval_temperature",
+            "eval_top_p",
+            "eval_top_k",
+            "trackers",
+        ):
             del relevant["train"][name]
         for name in ("temperature", "diversity_target"):
             del relevant["grpo"][name]

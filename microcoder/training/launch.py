@@ -158,7 +158,7 @@ def problems_of(
     """Of both splits the problems that are short enough, and their prompts."""
     loaded = {}
     for split in ("train", "test"):
-        found, prompts = with_prompts(load_problems(config.data, split), tokenizer, config)
+        found, prompts = with_prompts(load_problems(config.data, split, config.judge.sandbox), tokenizer, config)
         observer.note(f"{split}: {getattr(config.data, split)}, {found.words()}")
         loaded[split] = (found.problems, prompts)
     if warning := overlap(loaded["train"][0], loaded["test"][0]):

@@ -284,7 +284,7 @@ def _problems(config: Config, counts: Batches, made: TrainingPlan, tokenizer: An
     longest, found = 0, {}
     for split in ("train", "test"):
         try:
-            loaded = load_problems(config.data, split)
+            loaded = load_problems(config.data, split, config.judge.sandbox)
             if tokenizer is not None:
                 loaded, prompts = with_prompts(loaded, tokenizer, config)
                 longest = max([longest, *map(len, prompts)])
@@ -349,4 +349,6 @@ def _evaluation(config: Config) -> str:
     train = config.train
     often = f"before, every {train.eval_every} steps, after" if train.eval_every else "before and after"
     limit = f", up to {train.eval_max_response_tokens} tokens" if train.eval_max_response_tokens else ""
-    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{limit}"
+    top_p, top_k = config.eval_top()
+    top = f", top_p {top_p:g}" * (top_p < 1) + f", top_k {top_k}" * (top_k > 0)
+    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{top}{limit}"

@@ -1,7 +1,10 @@
-"""Settings -> problems: the starter set or a file; what cannot be used is left out by name, never silently.
+"""Settings -> problems: the starter set, a file, or a suite; what cannot be used is left out by name, never silently.
 
 Where a file holds more problems than data.train_size or data.test_size, a sample is drawn, the same one each time: the
 first rows of a file that is sorted by source would be one source alone.
+
+A suite is asked as training asks: with our own prompts, and the program in the last fenced block. So its accuracy is
+near that of `microcoder eval`, which asks as the suite's own runner does, but not the same.
 """
 
 from __future__ import annotations
@@ -9,10 +12,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ..config import Config, DataConfig
+from ..evaluation.catalog import SUITES, load_suite
+from ..evaluation.suite import EvaluationError
 from ..files import read_problems
 from ..prompts import messages
 from ..sampling import encode
@@ -20,7 +26,7 @@ from ..schema import Problem, nearest
 from ..starter import DEPTHS, problems
 
 Split = Literal["train", "test"]
-
+TESTED = tuple(name for name in SUITES if name != "starter")  # suites that data.test may name besides
 
 TAGS = ("many_answers", "unverified")  # that `microcoder data run` sets and data.refuse knows, whatever a file holds
 
@@ -33,15 +39,25 @@ class ProblemsError(ValueError):
 class Loaded:
     problems: list[Problem]
     dropped: dict[str, int]  # reason: how many
+    tests: str = ""  # as Suite.tests
 
     def words(self) -> str:
         left_out = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items())
-        return f"{len(self.problems)} problems" + (f" (left out: {left_out})" if left_out else "")
+        tests = f", {self.tests}" if self.tests else ""
+        return f"{len(self.problems)} problems{tests}" + (f" (left out: {left_out})" if left_out else "")
 
 
-def load_problems(data: DataConfig, split: Split) -> Loaded:
-    """The problems of a split, in the order of their source, at most as many as the settings say."""
+def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Loaded:
+    """The problems of a split, in the order of their source, at most as many as the settings say.
+
+    sandbox   as judge.sandbox; EvalPlus's canonical solutions are run in it for their outputs
+    """
     name, size = (data.train, data.train_size) if split == "train" else (data.test, data.test_size)
+    if split == "test" and data.test_data and name not in TESTED:
+        raise ProblemsError(
+            f"data.test_data is {data.test_data}, the file of a suite, but data.test is {name}; it must be one of "
+            f"{', '.join(TESTED)}, or leave out data.test_data"
+        )
     if name == "none" and split == "test":
         return Loaded([], {})
     low, high = _range(data) if split == "train" else (float("-inf"), float("inf"))
@@ -52,6 +68,12 @@ def load_problems(data: DataConfig, split: Split) -> Loaded:
         if not depths:
             raise ProblemsError(f"data.difficulty is {data.difficulty}, but starter's depths are 1 to 6")
         return Loaded(problems(split, size, depths=depths), dropped)
+    if name in TESTED:
+        if split == "train":
+            raise ProblemsError(f"data.train={name}: a suite is to be tested on, not trained on; data.train=FILE")
+        return _suite(data, sandbox)
+    if nearest(name, TESTED) and not Path(name).exists():
+        raise ProblemsError(f"data.{split}={name}: there is no such file{nearest(name, TESTED)}")
     found: list[Problem] = []
     seen: set[str] = set()  # tags
     for problem in read_problems(name):
@@ -70,11 +92,30 @@ def load_problems(data: DataConfig, split: Split) -> Loaded:
         raise ProblemsError(
             f"{name} holds no problem to {split} on{': ' if dropped else ''}{Loaded([], dropped).words()}"
         )
-    if len(found) > size:
-        dropped[f"not drawn: data.{split}_size={size} are drawn at random, always the same"] = len(found) - size
-        drawn = random.Random(f"data.{split}").sample(range(len(found)), len(found))[:size]
-        found = [found[n] for n in sorted(drawn)]
-    return Loaded(found, dropped)
+    return Loaded([found[n] for n in _drawn(len(found), size, split, dropped)], dropped)
+
+
+def _drawn(count: int, size: int, split: Split, dropped: Counter[str]) -> list[int]:
+    """The numbers of the problems that are used, in order; the others are counted in `dropped`."""
+    if count <= size:
+        return list(range(count))
+    dropped[f"not drawn: data.{split}_size={size} are drawn at random, always the same"] = count - size
+    return sorted(random.Random(f"data.{split}").sample(range(count), count)[:size])
+
+
+def _suite(data: DataConfig, sandbox: str) -> Loaded:
+    """The problems of the suite in data.test, each with the suite's time limit where it has none."""
+    try:
+        suite = load_suite(data.test, data=data.test_data or None, unchecked=True, sandbox=sandbox)
+    except EvaluationError as error:
+        said = str(error).replace("--data ", "data.test_data=").replace("--data", "data.test_data=FILE")
+        raise ProblemsError(f"data.test={data.test}: {said}") from None
+    dropped: Counter[str] = Counter()
+    found = []
+    for n in _drawn(len(suite.problems), data.test_size, "test", dropped):
+        whole = suite.problems.whole(n)
+        found.append(replace(whole, time_limit_s=whole.time_limit_s or suite.time_limit_s))
+    return Loaded(found, dropped, suite.tests)
 
 
 def overlap(train: Sequence[Problem], test: Sequence[Problem]) -> str:
@@ -100,7 +141,7 @@ def with_prompts(loaded: Loaded, tokenizer: Any, config: Config) -> tuple[Loaded
     if pairs and not kept:
         shortest = min(len(ids) for _, ids in pairs)
         raise ProblemsError(f"every prompt is longer than data.max_prompt_tokens={limit}; the shortest has {shortest}")
-    return Loaded([problem for problem, _ in kept], dropped), [ids for _, ids in kept]
+    return Loaded([problem for problem, _ in kept], dropped, loaded.tests), [ids for _, ids in kept]
 
 
 def _refused(problem: Problem, refuse: Sequence[str]) -> list[str]:

@@ -151,7 +151,8 @@ class StepRecorder(TrainerCallback):
         self.setup.observer.phase("evaluating")
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         limit = train.eval_max_response_tokens
-        sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit)
+        top = self.setup.config.eval_top()
+        sampling = trainer.sampling(train.eval_temperature, train.eval_tries, train.seed, limit, top)
         responses, _ = trainer.respond(list(mine), problems, prompts, sampling).all()
         responses = gather_object(responses)
         found = evaluation(responses, train.eval_tries)

@@ -134,10 +134,12 @@ class TrlStageTrainer(GRPOTrainer):
             "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
         }
 
-    def sampling(self, temperature: float, samples: int, seed: int, limit: int = 0) -> Sampling:
-        rollout = self.config.rollout
-        limit = limit or self.stage.max_response_tokens
-        return Sampling(temperature, limit, samples, rollout.top_p, rollout.top_k, seed)
+    def sampling(
+        self, temperature: float, samples: int, seed: int, limit: int = 0, top: tuple[float, int] | None = None
+    ) -> Sampling:
+        """`limit` and `top` (p and k) of evaluations; without them, those of training."""
+        top_p, top_k = top or (self.config.rollout.top_p, self.config.rollout.top_k)
+        return Sampling(temperature, limit or self.stage.max_response_tokens, samples, top_p, top_k, seed)
 
     def respond(
         self,
@@ -177,13 +179,15 @@ class TrlStageTrainer(GRPOTrainer):
     def _with_vllm(self, prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
         """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
         engine, samples = self.vllm_generation, sampling.samples
-        before = engine.temperature, engine.max_completion_length
-        engine.temperature, engine.max_completion_length = sampling.temperature, sampling.limit
+        asked = {"temperature": sampling.temperature, "max_completion_length": sampling.limit}
+        asked |= {"top_p": sampling.top_p, "top_k": sampling.top_k}
+        before = {name: getattr(engine, name) for name in asked}
+        vars(engine).update(asked)
         try:
             repeated = [prompt for prompt in prompts for _ in range(samples)]
             all_ids, logprobs = self._generate_single_turn(repeated, None, {}, samples)
         finally:
-            engine.temperature, engine.max_completion_length = before
+            vars(engine).update(before)
         ends = set(self.eos_token_ids)
         return [
             Completion(n // samples, n % samples, ids, logprobs[n], truncated=not ids or ids[-1] not in ends)

@@ -95,7 +95,7 @@ def test_values_are_whole_words_where_bash_does_not_cut(tmp_path):
         ("microcoder eval ", {"nano", "smollm2-135m", "runs/"}, {"demo"}),
         (
             "microcoder eval nano --suite ",
-            {"livecodebench", "humaneval", "mbpp", "starter", "problems.parquet"},
+            {"livecodebench", "humaneval", "mbpp", "humanevalplus", "mbppplus", "starter", "problems.parquet"},
             set(),
         ),
         ("microcoder study run t", {"temperature", "truncation"}, {"starter"}),

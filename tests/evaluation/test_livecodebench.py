@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections import Counter
@@ -9,10 +10,12 @@ from collections import Counter
 import pytest
 from livecodebench_files import change, cut, cut_between_lines, make_hostile, write_release
 
+import microcoder as mc
 from microcoder import Judge, Solution
 from microcoder.evaluation.catalog import hub_file, load_suite, release_files
 from microcoder.evaluation.catalog import livecodebench_problem as parse
 from microcoder.evaluation.suite import EvaluationError, StoredProblems, read_lines
+from microcoder.files import write_problems
 
 
 @pytest.fixture(scope="module")
@@ -265,3 +268,50 @@ def test_data_that_lacks_files_says_which(few, monkeypatch, data, release, words
 def test_the_slices_between_two_releases_are_their_files():
     assert release_files("v1_v2") == ["test.jsonl", "test2.jsonl"]
     assert release_files("release_v2") == ["test.jsonl", "test2.jsonl"]
+
+
+def without_private_tests(few, lines):
+    for line in lines:
+        change(few.paths[0], line, private_test_cases="[]")
+    return few
+
+
+def test_public_tests_alone_are_no_livecodebench_score_and_say_so(few, tmp_path):
+    suite = lcb(without_private_tests(few, range(1, 9)), unchecked=True)
+    assert suite.tests == "public tests only: not a LiveCodeBench score"
+    assert len(suite.problems.whole(0).tests) == 2
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"question_id": i, "code_list": [c]}) + "\n" for i, c in few.right.items()))
+    scores = mc.evaluate(
+        suite="livecodebench", completions=answers, data=str(few.folder), unchecked=True, output=tmp_path / "out"
+    )
+    assert scores.accuracy == 1.0
+    assert json.loads((tmp_path / "out/scores.json").read_text())["tests"] == suite.tests
+    for text in (str(scores), (tmp_path / "out/report.md").read_text(), (tmp_path / "out/table.tex").read_text()):
+        assert "public tests only: not a LiveCodeBench score" in " ".join(text.split())
+
+
+def test_private_tests_that_some_problems_lack_are_counted(few):
+    assert lcb(few, unchecked=True).tests == ""
+    suite = lcb(without_private_tests(few, [1, 4, 5]), unchecked=True)
+    assert suite.tests == "public tests only in 3 of 8 problems: not a LiveCodeBench score"
+
+
+def test_a_compressed_file_is_read(few, tmp_path):
+    path = tmp_path / "v6.jsonl.gz"
+    path.write_bytes(gzip.compress(few.paths[0].read_bytes()))
+    packed = load_suite("livecodebench", data=str(path), unchecked=True)
+    plain = lcb(few, unchecked=True)
+    assert packed.digest == plain.digest and packed.problems.whole(7) == plain.problems.whole(7)
+
+
+def test_a_file_with_forged_tests_says_so(few, tmp_path):
+    suite = lcb(without_private_tests(few, range(1, 9)), unchecked=True)
+    found = [suite.problems.whole(n) for n in range(4)]
+    found[0].extra["forge"] = {"tests": [{"test": 1}]}
+    found[1].extra["forge"] = {"reason": "no solution"}
+    path = tmp_path / "forged.jsonl"
+    write_problems(path, found[:1])
+    assert load_suite(str(path)).tests == "public tests only: not a LiveCodeBench score; with forged tests"
+    write_problems(path, found)
+    assert load_suite(str(path)).tests.endswith("; with forged tests in 1 of 4")

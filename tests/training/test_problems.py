@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from livecodebench_files import change, write_release
 
 from microcoder.config import DataConfig, load
 from microcoder.files import write_problems
@@ -106,3 +109,47 @@ def test_prompts_have_the_style_and_the_chat_arguments_of_the_settings(file):
         texts = [tokenizer.decode(ids) for ids in prompts]
         wanted = [tokenizer.decode(tokenizer(f"{prompt(one, style)}calm").input_ids) for one in loaded.problems]
         assert texts == wanted
+
+
+PLUS = {
+    "task_id": "Mbpp/1", "prompt": '"""\nAdd one.\nassert f(1) == 2\n"""\n', "entry_point": "f",
+    "canonical_solution": "\ndef f(x):\n  return x + 1\n", "base_input": [[1]], "plus_input": [[2], [3]], "atol": 0,
+}  # fmt: skip
+
+
+def test_a_suite_can_be_tested_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROCODER_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "plus.jsonl"
+    path.write_text("".join(json.dumps({**PLUS, "task_id": f"Mbpp/{n}"}) + "\n" for n in range(3, 8)))
+    loaded = load_problems(DataConfig(test="mbppplus", test_data=str(path), test_size=3), "test")
+    assert len(loaded.problems) == 3 and "2 not drawn" in loaded.words()
+    assert [test.output for test in loaded.problems[0].tests] == ["2", "3", "4"]
+    assert loaded.problems[0].time_limit_s == 10.0  # the suite's
+
+
+def test_a_suites_large_tests_are_brought_along(tmp_path):
+    release = write_release(tmp_path, problems=4)
+    loaded = load_problems(DataConfig(test="livecodebench", test_data=str(release.folder)), "test")
+    assert [len(problem.tests) for problem in loaded.problems] == [5, 5, 5, 5]
+    change(release.paths[0], 2, private_test_cases="[]")
+    loaded = load_problems(DataConfig(test="livecodebench", test_data=str(release.folder)), "test")
+    assert loaded.words() == "4 problems, public tests only in 1 of 4 problems: not a LiveCodeBench score"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"test": "mbppplus"}, r"data\.test=mbppplus: .* name it with data\.test_data="),
+        ({"test": "mbppplus", "test_data": "nowhere"}, r"data\.test_data=nowhere: there is no file"),
+        ({"test": "mbpplus"}, r"data\.test=mbpplus: there is no such file; did you mean 'mbppplus'"),
+        ({"test_data": "x.jsonl"}, r"data\.test_data is x\.jsonl, .* but data\.test is starter; .*humanevalplus"),
+    ],
+)
+def test_a_suite_that_cannot_be_had_is_refused_with_what_to_set(settings, words):
+    with pytest.raises(ProblemsError, match=words):
+        load_problems(DataConfig(**settings), "test")
+
+
+def test_a_suite_is_not_trained_on():
+    with pytest.raises(ProblemsError, match=r"data\.train=humaneval: a suite is to be tested on"):
+        load_problems(DataConfig(train="humaneval"), "train")

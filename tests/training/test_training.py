@@ -71,6 +71,14 @@ def test_evaluations_may_have_a_limit_of_their_own_and_a_second_policy_is_record
     assert before["test_accuracy_also"] <= before["test_accuracy"] and step["accuracy_also"] <= step["accuracy"]
 
 
+def test_evaluations_may_have_a_top_k_of_their_own(tmp_path):
+    options = ("data.test=starter", "data.test_size=2", "train.eval_tries=2", "train.eval_temperature=2.0")
+    greedy, step = trained(tmp_path / "run", *options, "train.eval_top_k=1", "train.steps=1")
+    assert greedy["test_diversity"] == 0 < step["diversity"]
+    (free, _) = trained(tmp_path / "free", *options, "train.steps=1")
+    assert free["test_diversity"] > 0
+
+
 def test_stragglers_are_cut_in_training_and_waited_for_in_evaluations(tmp_path):
     loop = {"asserts": ["assert loop(solve) == 1"], "setup": "def loop(f):\n    while True: pass", "time_limit_s": 30}
     slow = [replace(one, kind="assert", tests=[], **loop) for one in problems("train", 2, depths=[1])]

@@ -52,6 +52,8 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "train.bf16": "false",
     "train.eval_max_response_tokens": "10000",
     "train.eval_temperature": "0.9",
+    "train.eval_top_k": "20",
+    "train.eval_top_p": "0.8",
     "train.eval_tries": "2",
     "train.lr": "1e-5",
     "train.max_grad_norm": "0.5",
@@ -74,6 +76,7 @@ OURS = {  # read by our own code, in the trainer's process
     "data.style",  # prompts go to verl as tokens
     "model.chat",
     "data.test",
+    "data.test_data",
     "data.test_size",
     "data.train",
     "data.train_size",

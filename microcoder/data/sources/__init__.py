@@ -18,6 +18,7 @@ from . import (
     code_contests,
     codeforces,
     deepcoder,
+    evalplus,
     generic,
     humaneval,
     icpc,
@@ -34,7 +35,7 @@ __all__ = ["READERS", "SourceError", "Unreadable", "collect", "detect"]
 
 Reader = Callable[..., Iterator[Record | Unreadable]]
 _BY_COLUMNS: dict[str, Any] = {  # the first that fits counts: TACO has all the columns of APPS
-    "mbpp": mbpp, "humaneval": humaneval, "leetcode": leetcode, "taco": taco, "apps": apps,
+    "evalplus": evalplus, "mbpp": mbpp, "humaneval": humaneval, "leetcode": leetcode, "taco": taco, "apps": apps,
     "code_contests": code_contests, "codeforces": codeforces, "livecodebench": livecodebench, "kodcode": kodcode,
     "deepcoder": deepcoder,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""HumanEval, and HumanEval+ in the same columns: a function's header and docstring, and a check(candidate). MIT.
+"""HumanEval, or HumanEval+ in its columns: a function's header and docstring, and a check(candidate). MIT.
 
 The docstring is the statement, the code before it the starter code, and the code before the function (imports and
 helpers, which some tests call) the setup.
@@ -27,7 +27,7 @@ def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unr
 def build(row: Row) -> Record:
     prompt, entry, test = text(row, "prompt"), text(row, "entry_point"), text(row, "test")
     parsed(test, "the test")
-    statement, starter, setup = _parts(prompt, entry)
+    statement, starter, setup = parts(prompt, entry)
     problem = Problem(
         id=text(row, "task_id").removeprefix("HumanEval/"),
         kind="assert",
@@ -42,7 +42,7 @@ def build(row: Row) -> Record:
     return Record(problem)
 
 
-def _parts(prompt: str, entry: str) -> tuple[str, str, str]:
+def parts(prompt: str, entry: str) -> tuple[str, str, str]:
     """Split a prompt into (docstring, code before it, code before the function); if impossible, the prompt alone."""
     functions = [node for node in parsed(prompt, "the prompt").body if isinstance(node, ast.FunctionDef)]
     for function in (node for node in functions if node.name == entry):

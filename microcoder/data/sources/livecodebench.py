@@ -93,6 +93,8 @@ def build(row: Row) -> Record:
     for number, test in enumerate(tests):
         if isinstance(test, dict) and test.get("output") is None:
             raise Dropped("unreadable_tests", f"test {number} has no output: {test!r:.80}")
+    if not private:
+        problem.extra["public_tests_only"] = True
     add_cases(problem, tests, metadata.get("func_name") or "" if isinstance(metadata, dict) else "")
     return Record(problem)
 

@@ -1,14 +1,15 @@
 """Comparison of what a program gave with what was expected: named strategies under three policies.
 
 `exact` is LiveCodeBench's rule; `robust` is every strategy that cannot accept a wrong answer; `paper` adds those that
-can (order-free, np.allclose). A match names the most lenient strategy it needed. Everything here runs on the trusted
-side, and takes `got` for hostile: no input makes it crash, or take much longer than reading that input.
+can (order-free, np.allclose). A problem may name a fourth as its own: `evalplus`, the rule of EvalPlus's suites. A
+match names the most lenient strategy it needed. Everything here runs on the trusted side, and takes `got` for hostile:
+no input makes it crash, or take much longer than reading that input.
 """
 
 from __future__ import annotations
 
-from ...schema import POLICIES, Compare
-from .exact import exact_text, exact_value
+from ...schema import OWN_POLICIES, Compare
+from .exact import evalplus_value, exact_text, exact_value
 from .icpc import validate
 from .lenient import lenient_text, lenient_value
 from .match import STRATEGIES, Match, differ, weakest
@@ -40,6 +41,8 @@ def compare_value(got: object, expected: object, policy: str, rules: Compare, fr
     try:
         if policy == "exact":
             return exact_value(got, expected)
+        if policy == "evalplus":
+            return evalplus_value(got, expected, rules.tolerance or 0.0)
         tolerance = DEFAULT_TOLERANCE if rules.tolerance is None else rules.tolerance
         allowed = ROBUST | {"json_keys"} if from_json else ROBUST
         found = walk(got, expected, allowed, tolerance)
@@ -54,5 +57,5 @@ def compare_value(got: object, expected: object, policy: str, rules: Compare, fr
 
 
 def _check(policy: str) -> None:
-    if policy not in POLICIES:
-        raise ValueError(f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}")
+    if policy not in OWN_POLICIES:
+        raise ValueError(f"policy is {policy!r}; it must be one of {', '.join(OWN_POLICIES)}")

@@ -145,7 +145,9 @@ def _engine(config: Config, role: str, bf16: bool) -> dict[str, Any]:
 def _rollout(config: Config, stage: Stage, counts: Batches, limit: int) -> dict[str, Any]:
     train, gpus = config.train, config.cluster.gpus_per_node > 0
     top = {"top_p": config.rollout.top_p, "top_k": config.rollout.top_k or -1}
-    validation = {"n": train.eval_tries, "temperature": train.eval_temperature, "do_sample": True, **top}
+    top_p, top_k = config.eval_top()
+    validation = {"n": train.eval_tries, "temperature": train.eval_temperature, "do_sample": True}
+    validation |= {"top_p": top_p, "top_k": top_k or -1}
     settings = {
         "name": "vllm" if gpus else NAME,
         "n": counts.samples,
