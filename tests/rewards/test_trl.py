@@ -33,7 +33,7 @@ def trained(folder, dataset, reward):
     args = GRPOConfig(
         str(folder), max_steps=2, per_device_train_batch_size=8, num_generations=4, max_completion_length=64,
         learning_rate=1e-4, logging_steps=1, report_to="none", save_strategy="no", use_cpu=True, disable_tqdm=True,
-        dataloader_pin_memory=False, seed=1,
+        dataloader_pin_memory=False, bf16=False, gradient_checkpointing=False, seed=1,
     )  # fmt: skip
     trainer = GRPOTrainer(
         source.path, reward_funcs=reward, train_dataset=dataset, args=args, processing_class=load_tokenizer(source)
