@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
-from microcoder.judge.base import Judging, failed
+from microcoder.judge.base import Judging, failed, solution_of
 
 
 class Faulty(Judging):
@@ -18,7 +18,7 @@ class Faulty(Judging):
     def submit(self, problem, completion=None, *, code=None):
         self.asked.append(completion)
         future = Future()
-        future.set_result(failed(completion, "it is broken"))
+        future.set_result(failed(solution_of(problem, completion, code), "it is broken"))
         return future
 
     def drop(self, future): ...

@@ -88,7 +88,9 @@ class CodeEnv:
         self.messages: Messages = []
         self.turn = 0
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Messages, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Messages, dict[str, Any]]:
         """Begin an episode and return (the prompt's messages, info). `options={"id": ...}` chooses the problem."""
         if seed is not None:
             self.random.seed(seed)

@@ -39,7 +39,7 @@ Reward = float | None
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class RewardShape:
     """How a verdict becomes a reward."""
 
     name: str
@@ -48,7 +48,7 @@ class Shape:
     stops: bool = True  # whether a program may stop at its first failed test
 
     @classmethod
-    def named(cls, name: str) -> Shape:
+    def named(cls, name: str) -> RewardShape:
         """Return the shape of a name; raise ValueError with the names that exist."""
         word, _, rest = name.partition(":")
         count, _, share = rest.partition(":")
@@ -103,7 +103,7 @@ class CodeReward:
         language: str = "python",
         name: str = "code_reward",
     ) -> None:
-        self.shape = Shape.named(shape)
+        self.shape = RewardShape.named(shape)
         self.language = language_named(language)
         self.problems = {} if problems is None else problems_by_id(problems)
         self.judge: Judging | dict[str, Any]
@@ -178,10 +178,12 @@ class CodeReward:
         if ident is None:
             have = ", ".join(sorted(columns)) or "none"
             raise SchemaError(
-                f"no column tells the problem: there must be `problem` (as in trl.parquet) or `id`, and there are: {have}"
+                f"no column tells the problem: `problem` (as in trl.parquet) or `id` is needed; there are: {have}"
             )
         if not self.problems:
-            raise SchemaError(f'problem {ident!r} is not known; give a file of problems: CodeReward("problems.parquet")')
+            raise SchemaError(
+                f'problem {ident!r} is not known; give a file of problems: CodeReward("problems.parquet")'
+            )
         raise SchemaError(f"problem {ident!r} is not among the {len(self.problems):,} given")
 
     def _submit(

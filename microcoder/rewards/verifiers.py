@@ -3,7 +3,9 @@
     env = verifiers_env("problems.parquet", turns=2)
 
 verifiers finds an environment by the name of an installed package. For its commands and for prime-rl, make one: a file
-`my_problems.py` with the line `from microcoder.rewards.verifiers import *`, and in the run's configuration
+`my_problems.py` with one line, and in the run's configuration
+
+    from microcoder.rewards.verifiers import CodeTaskset, OneReply, RepairEnv, __all__
 
     [env]
     turns = 2
@@ -35,7 +37,7 @@ __all__ = ["CodeTaskset", "OneReply", "RepairEnv"]  # what verifiers looks for: 
 NAME = "microcoder"
 
 
-class CodeTaskConfig(vf.TaskConfig):  # type: ignore[misc]
+class CodeTaskConfig(vf.TaskConfig):
     problems: str = ""
     """A file of problems, such as `microcoder data run` writes."""
     judge: str | dict[str, Any] = "here"
@@ -44,11 +46,11 @@ class CodeTaskConfig(vf.TaskConfig):  # type: ignore[misc]
     """As in CodeReward."""
 
 
-class CodeTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
+class CodeTasksetConfig(vf.TasksetConfig):
     task: CodeTaskConfig = CodeTaskConfig()
 
 
-class CodeTask(vf.Task[vf.TaskData, vf.State, CodeTaskConfig]):  # type: ignore[misc]
+class CodeTask(vf.Task[vf.TaskData, vf.State, CodeTaskConfig]):
     """One problem."""
 
     @property
@@ -80,7 +82,7 @@ class CodeTask(vf.Task[vf.TaskData, vf.State, CodeTaskConfig]):  # type: ignore[
         return reward
 
 
-class CodeTaskset(vf.Taskset[CodeTask, CodeTasksetConfig]):  # type: ignore[misc]
+class CodeTaskset(vf.Taskset[CodeTask, CodeTasksetConfig]):
     """The problems of a file."""
 
     def load(self) -> Iterable[CodeTask]:
@@ -91,7 +93,7 @@ class CodeTaskset(vf.Taskset[CodeTask, CodeTasksetConfig]):  # type: ignore[misc
             yield CodeTask(vf.TaskData(id=problem.id, name=problem.title or problem.id, prompt=_asked(problem)), config)
 
 
-class OneReply(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
+class OneReply(vf.Harness[vf.HarnessConfig]):
     """A harness that asks the model once, without a program or tools."""
 
     APPENDS_SYSTEM_PROMPT = True
@@ -120,10 +122,12 @@ class OneReply(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
                 json={"model": ctx.model, "messages": wire},
                 headers={"Authorization": f"Bearer {secret}"},
             )
-        return vf.ProgramResult(exit_code=int(answer.is_error), stdout="", stderr=answer.text if answer.is_error else "")
+        return vf.ProgramResult(
+            exit_code=int(answer.is_error), stdout="", stderr=answer.text if answer.is_error else ""
+        )
 
 
-class RepairEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+class RepairEnvConfig(vf.EnvConfig):
     agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
     turns: int = 1
     """Tries for each problem. The last one gets the reward."""
@@ -131,7 +135,7 @@ class RepairEnvConfig(vf.EnvConfig):  # type: ignore[misc]
     """What the model is told of a failed try: nothing, verdict, error or difference; see `microcoder.rewards.env`."""
 
 
-class RepairEnv(vf.Env[RepairEnvConfig]):  # type: ignore[misc]
+class RepairEnv(vf.Env[RepairEnvConfig]):
     """A reply, and after a failure the judge's message and another try, up to `turns`."""
 
     def __init__(self, config: RepairEnvConfig) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 
 import pytest
 from chat_server import chat_server, completion
 from faulty_judge import Faulty
-from verifiers.v1 import EvalClientConfig
+from rewards_page import titled
+from verifiers.v1 import EvalClientConfig, load_environment, resolve_env_config
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
@@ -74,6 +76,27 @@ def test_a_fault_of_the_judge_is_an_error_and_no_reward(tmp_path, problems, mode
     (episode,) = evaluated(tmp_path, model, verifiers_env(problems, turns=2), [RIGHT])
     assert not episode.ok and "it is broken" in episode.traces[0].last_error.message
     assert episode.traces[0].rewards["code_reward"] is None
+
+
+def test_the_block_of_the_page(tmp_path, model, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dataset").mkdir()
+    write_problems("dataset/problems.parquet", [mc.Problem("a", statement="Say it.", tests=[mc.Test("7", "31337")])])
+    names = {}
+    exec(titled("verifiers"), names)
+    (episode,) = evaluated(tmp_path, model, names["env"], ["```python\nprint(x)\n```", RIGHT])
+    assert "NameError" in model.asked[1]["messages"][-1]["content"] and episode.traces[0].reward == 1.0
+
+
+def test_a_package_of_one_line_is_an_environment_by_its_name(tmp_path, model, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_problems.py").write_text(titled("my_problems.py"))
+    (tmp_path / "dataset").mkdir()
+    write_problems("dataset/problems.parquet", [mc.Problem("a", statement="Say it.", tests=[mc.Test("7", "31337")])])
+    env = load_environment(resolve_env_config(tomllib.loads(titled("eval.toml"))["env"]))
+    (episode,) = evaluated(tmp_path, model, env, [WRONG, RIGHT])
+    assert episode.traces[0].reward == 1.0 and len(model.asked) == 2
 
 
 def test_settings_that_cannot_work_are_named(problems):

@@ -60,7 +60,9 @@ def test_what_is_expected_is_told_only_where_the_difference_is_asked_for(problem
     assert ("31337" in messages[-1]["content"]) == (show == "difference")
 
 
-@pytest.mark.parametrize(("show", "told"), [("nothing", False), ("verdict", False), ("error", True), ("difference", True)])
+@pytest.mark.parametrize(
+    ("show", "told"), [("nothing", False), ("verdict", False), ("error", True), ("difference", True)]
+)
 def test_the_programs_own_exception_is_told_from_error_on(show, told):
     env = CodeEnv([SECRET], turns=2, show=show, judge=ONE)
     env.reset()

@@ -82,7 +82,9 @@ def test_shapes(shape, right, zero, big):
     assert reward([RIGHT, ZERO, BIG, "nothing"], id=["double"] * 4) == [right, zero, big, 0.0]
 
 
-@pytest.mark.parametrize("shape", ["al", "first", "first:", "first:0", "first:-1", "first:2:", "first:2:all", "share:2"])
+@pytest.mark.parametrize(
+    "shape", ["al", "first", "first:", "first:0", "first:-1", "first:2:", "first:2:all", "share:2"]
+)
 def test_a_shape_that_does_not_exist_is_named(shape):
     with pytest.raises(ValueError, match="shape is"):
         CodeReward(shape=shape)

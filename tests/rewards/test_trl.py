@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from datasets import load_dataset
-from trl import GRPOConfig, GRPOTrainer
+from rewards_page import titled
 
 from microcoder.data.dataset import for_trl
 from microcoder.models import resolve
@@ -17,34 +18,41 @@ from microcoder.starter import problems
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = tmp_path_factory.mktemp("data") / "trl.parquet"
-    found = problems("train", 8, depths=(1,))
-    pq.write_table(pa.Table.from_pylist([for_trl(problem, n) for n, problem in enumerate(found)]), path)
-    return load_dataset("parquet", data_files=str(path), split="train")
+ARGS = (
+    'GRPOConfig("runs/trl", max_steps=2, per_device_train_batch_size=8, num_generations=4, max_completion_length=64, '
+    'learning_rate=1e-4, logging_steps=1, report_to="none", save_strategy="no", use_cpu=True, disable_tqdm=True, '
+    "dataloader_pin_memory=False, bf16=False, gradient_checkpointing=False, seed=1)"
+)
 
 
-def trained(folder, dataset, reward):
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """The folder of someone who has made a training set."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dataset").mkdir()
+    rows = [for_trl(problem, n) for n, problem in enumerate(problems("train", 8, depths=(1,)))]
+    pq.write_table(pa.Table.from_pylist(rows), "dataset/trl.parquet")
+
+
+def small(text, reward):
+    """The page's block for nano and two steps."""
     source = resolve("nano")
-    args = GRPOConfig(
-        str(folder), max_steps=2, per_device_train_batch_size=8, num_generations=4, max_completion_length=64,
-        learning_rate=1e-4, logging_steps=1, report_to="none", save_strategy="no", use_cpu=True, disable_tqdm=True,
-        dataloader_pin_memory=False, bf16=False, gradient_checkpointing=False, seed=1,
-    )  # fmt: skip
-    trainer = GRPOTrainer(
-        source.path, reward_funcs=reward, train_dataset=dataset, args=args, processing_class=load_tokenizer(source)
-    )
-    trainer.train()
-    return [line for line in trainer.state.log_history if "reward" in line]
+    changes = {
+        'GRPOConfig("runs/trl")': ARGS,
+        '"Qwen/Qwen2.5-Coder-0.5B-Instruct"': f"{source.path!r}, processing_class=tokenizer",
+        "reward_funcs=CodeReward()": "reward_funcs=reward",
+    }
+    for written, ours in changes.items():
+        assert written in text
+        text = text.replace(written, ours)
+    names = {"reward": reward, "tokenizer": load_tokenizer(source)}
+    exec(text, names)
+    return [line for line in names["trainer"].state.log_history if "reward" in line]
 
 
 @pytest.mark.parametrize("kind", [CodeReward, AsyncCodeReward])
-def test_two_steps_with_a_reward_function(tmp_path, dataset, kind):
-    lines = trained(tmp_path, dataset, kind(judge={"workers": 2}))
+def test_two_steps_with_the_block_of_the_page(reader, kind):
+    lines = small(titled("trl"), kind(judge={"workers": 2}))
     assert len(lines) == 2
     for line in lines:
         assert line["rewards/code_reward/mean"] == pytest.approx(line["code_reward/accepted"])
