@@ -23,14 +23,17 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import httpx
-import verifiers.v1 as vf
-from verifiers.v1.dialects.chat import message_to_wire
-
 from ..prompts import messages
 from ..schema import Problem, Verdict
 from .env import check_shown, feedback
 from .reward import CodeReward
+
+try:
+    import httpx
+    import verifiers.v1 as vf
+    from verifiers.v1.dialects.chat import message_to_wire
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; verifiers 0.4 is needed: pip install 'microcoder[verifiers]'") from None
 
 __all__ = ["CodeTaskset", "OneReply", "RepairEnv"]  # what verifiers looks for: one of each kind
 
