@@ -7,6 +7,7 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from faulty_judge import Faulty
 from rewards_page import titled
 
 from microcoder.data.dataset import for_trl
@@ -59,3 +60,9 @@ def test_two_steps_with_the_block_of_the_page(reader, kind):
         shares = [value for name, value in line.items() if name.startswith("code_reward/")]
         assert len(shares) == 9 and math.isclose(sum(shares), 1.0)
     assert any(line["reward"] > 0 for line in lines)  # nano solves some of these
+
+
+def test_a_completion_on_which_the_judge_fails_does_not_train(reader):
+    for line in small(titled("trl"), CodeReward(judge=Faulty())):
+        assert line["code_reward/internal_error"] == 1.0 and line["reward"] is None
+        assert line["grad_norm"] == 0.0
