@@ -5,11 +5,12 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 VERL   := .venv-verl
 CORE   := .venv-core
+VERIFIERS := .venv-verifiers
 JOBS   ?= 3
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl check docs demo clean
+.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +63,15 @@ test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: rea
 	$(VERL)/bin/python -m pytest tests/on_verl
 	$(VERL)/bin/python -m pytest tests/on_ray
 
+test-verifiers: $(VERIFIERS)/.installed  ## the environment for verifiers, which needs other versions than the rest
+	$(VERIFIERS)/bin/python -m pytest tests/on_verifiers
+
+$(VERIFIERS)/.installed: pyproject.toml
+	rm -rf $(VERIFIERS)
+	$(PYTHON) -m venv $(VERIFIERS)
+	$(VERIFIERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[verifiers]' pytest
+	@touch $@
+
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,4 +86,4 @@ demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, run
 	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
-	rm -rf $(VENV) $(VERL) $(CORE) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

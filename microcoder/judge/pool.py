@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
@@ -88,6 +89,7 @@ class Judge(Judging):
         settings = Settings(
             policy, stop_at_first_failure, reuse, time_limit_s, time_factor, memory_mb, output_mb, sandbox, also
         )
+        self._process = os.getpid()
         self._waiting: Any = _bounded(queue or 4 * self.workers)
         self._closed = self._cancelled = False
         self._busy: dict[Future[Any], _Worker] = {}
@@ -132,6 +134,8 @@ class Judge(Judging):
 
     def _queue(self, work: Submission | Program) -> Future[Any]:
         future: Future[Any] = Future()
+        if os.getpid() != self._process:  # its threads are not here: nothing would ever be judged
+            raise JudgeError(f"this judge belongs to process {self._process}; make one in the forked process")
         with self._lock:
             if self._closed:
                 raise JudgeError("this judge is closed; make a new one")
@@ -152,6 +156,8 @@ class Judge(Judging):
                 future.add_done_callback(self._dropped.discard)
 
     def close(self, cancel: bool = False) -> None:
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if self._closed:
                 return
@@ -256,6 +262,7 @@ class _Worker:
 
     def __init__(self, settings: Settings) -> None:
         self.sock, theirs = socket.socketpair()
+        _SOCKETS.add(self.sock)
         start = _START.format(root=_ROOT, fd=theirs.fileno(), pid=os.getpid())
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-P", "-X", "utf8", "-c", start],
@@ -332,6 +339,18 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+_SOCKETS: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+
+def _hang_up() -> None:
+    """In a forked process: close its copies of the sockets. A worker ends when the last copy is closed."""
+    for sock in list(_SOCKETS):
+        sock.close()
+
+
+os.register_at_fork(after_in_child=_hang_up)
 
 
 def _too_much(work: Submission | Program, reason: str, sandbox: str) -> Verdict | Ran:

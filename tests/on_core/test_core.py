@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -67,6 +68,19 @@ def test_judge_and_load_problems_work_from_python_with_parquet(tmp_path):
         (verdict,) = [verdict for _, verdict in judge.map([(echo, "```python\nprint(input())\n```")])]
     assert verdict.accepted
     assert "torch" not in sys.modules
+
+
+def test_rewards_work_and_what_needs_verifiers_names_it():
+    from microcoder import rewards
+
+    echo = mc.Problem(id="a", tests=[mc.Test("1", "1")])
+    completions = ["```python\nprint(input())\n```", "no code"]
+    assert rewards.CodeReward([echo], judge={"workers": 1})(completions, id=["a", "a"]) == [1.0, 0.0]
+    env = rewards.CodeEnv([echo], judge={"workers": 1})
+    env.reset()
+    assert env.step(completions[0])[1] == 1.0
+    with pytest.raises(ImportError, match=re.escape("pip install 'microcoder[verifiers]'")):
+        rewards.verifiers_env("p.parquet")
 
 
 def test_doctor_names_the_extras_that_are_missing():
