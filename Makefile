@@ -66,10 +66,11 @@ test-verl: $(VERL)/.installed  ## training on verl, judging and data on Ray: rea
 test-verifiers: $(VERIFIERS)/.installed  ## the environment for verifiers, which needs other versions than the rest
 	$(VERIFIERS)/bin/python -m pytest tests/on_verifiers
 
-$(VERIFIERS)/.installed: pyproject.toml
+$(VERIFIERS)/.installed: pyproject.toml constraints-verifiers.txt
 	rm -rf $(VERIFIERS)
 	$(PYTHON) -m venv $(VERIFIERS)
-	$(VERIFIERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[verifiers]' pytest
+	PIP_CONSTRAINT=constraints-verifiers.txt $(VERIFIERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints-verifiers.txt -e '.[verifiers]' pytest
 	@touch $@
 
 check: $(STAMP)  ## ruff and mypy
