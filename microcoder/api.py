@@ -41,23 +41,34 @@ def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
     Raises:
         FileError: A record is broken, or the file cannot be read; the message says where and why.
     """
-    from .data.record import DataError
-    from .data.sources import Unreadable, collect, detect
-
-    found: list[Problem] = []
-    try:
-        if detect(path) == "evalplus":
-            for record in collect("evalplus", path):
-                if isinstance(record, Unreadable):
-                    raise FileError(f"{record.where}: {record.reason} ({record.detail})")
-                found.append(record.problem)
-            return found
-    except DataError as error:
-        raise FileError(str(error)) from None
-    for one in read_problems(os.fspath(path)):
+    path, found = os.fspath(path), []
+    if os.path.isfile(path) and (records := _evalplus(path)):
+        return records
+    for one in read_problems(path):
         if isinstance(one, BadLine):
             raise FileError(f"{one}; `microcoder judge` passes over such records, and names each")
         found.append(one)
+    return found
+
+
+def _evalplus(path: str) -> list[Problem]:
+    """All problems of a file in EvalPlus's layout; none of another."""
+    from .data.record import DataError
+    from .data.sources import Unreadable, collect, detect
+
+    try:
+        if detect(path) != "evalplus":
+            return []
+    except DataError:  # what is wrong with the file, `read_problems` says
+        return []
+    found = []
+    try:
+        for record in collect("evalplus", path):
+            if isinstance(record, Unreadable):
+                raise FileError(f"{record.where}: {record.reason} ({record.detail})")
+            found.append(record.problem)
+    except DataError as error:
+        raise FileError(str(error)) from None
     return found
 
 
