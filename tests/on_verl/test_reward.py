@@ -38,7 +38,8 @@ def response(text):
     ids = TOKENIZER(text)["input_ids"]
     mask = torch.tensor([[1, 1, *[1] * len(ids), 0, 0]])
     batch = TensorDict({"responses": torch.tensor([[*ids, 0, 0]]), "attention_mask": mask}, batch_size=1)
-    return DataProto(batch=batch, non_tensor_batch={"extra_info": np.array([{"problem": "double"}], dtype=object)})
+    about = {"problem": "double", "prompt_ids": TOKENIZER("Double it.").input_ids}
+    return DataProto(batch=batch, non_tensor_batch={"extra_info": np.array([about], dtype=object)})
 
 
 @pytest.mark.parametrize(
