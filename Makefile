@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 VERL   := .venv-verl
 CORE   := .venv-core
 VERIFIERS := .venv-verifiers
-JOBS   ?= 3
+JOBS   ?= 4
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
@@ -24,8 +24,8 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: $(STAMP)  ## the tests, three files at a time, for many of them wait (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+test: $(STAMP)  ## the tests, four files at a time, for many of them wait (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-core: $(CORE)/.installed  ## the core alone, in an environment without extras: what works, what the rest says, its size
 	$(CORE)/bin/python -m pytest tests/on_core

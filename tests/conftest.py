@@ -9,6 +9,19 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LONG = (  # files whose tests take long: first, so that none of them is still running when all others are done
+    "training/test_resume", "study/test_launch", "judge/test_cases", "training/test_ranks", "training/test_packed",
+    "evaluation/test_evaluate", "cli/test_train", "training/test_optimizers", "training/test_training",
+    "serve/test_hostile", "view/test_hostile", "training/test_stages", "judge/test_pool", "serve/test_serve",
+    "training/test_fixture", "data/test_run", "study/test_report", "judge/test_fuzz", "judge/test_compare_hostile",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    ranks = {f"{name}.py": rank for rank, name in enumerate(LONG)}
+    items.sort(key=lambda item: ranks.get("/".join(item.path.parts[-2:]), len(ranks)))
+
+
 @pytest.fixture(scope="module")
 def one_thread():
     """A second one gains nothing with tensors this small, and loses much where others use the cores."""

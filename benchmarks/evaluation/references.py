@@ -1,6 +1,7 @@
 """Reference solutions and programs that are wrong by construction, as files of completions: 100% and 0%?
 
     python -m benchmarks.evaluation references --humaneval humaneval.jsonl.gz --mbpp mbpp.jsonl
+    python -m benchmarks.evaluation references --humanevalplus HumanEvalPlus.jsonl.gz --mbppplus MbppPlus.jsonl.gz
 
 A wrong program is the reference with its function replaced by one that calls it and gives another answer: `not` of a
 truth value, and anything else in a list beside a word. So it compiles, runs, takes as long, and is never right.
@@ -19,6 +20,7 @@ from typing import Any
 from microcoder.evaluation.catalog import load_suite
 from microcoder.schema import Problem
 
+SUITES = ("humaneval", "mbpp", "humanevalplus", "mbppplus")
 WRONG = """
 def _wrong(function):
     def replaced(*args, **kwargs):
@@ -33,13 +35,16 @@ def _wrong(function):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--humaneval", required=True, metavar="FILE")
-    parser.add_argument("--mbpp", required=True, metavar="FILE")
+    for suite in SUITES:
+        parser.add_argument(f"--{suite}", metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
+    suites = [suite for suite in SUITES if getattr(args, suite)]
+    if not suites:
+        parser.error(f"name a file with one or more of --{', --'.join(SUITES)}")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for suite in ("humaneval", "mbpp"):
+        for suite in suites:
             for what, make in (("references", reference), ("wrong", wrong)):
                 found = scored(Path(folder), suite, getattr(args, suite), make)
                 rows.append({"suite": suite, "programs": what, **found})

@@ -68,7 +68,7 @@ def test_a_space_follows_a_word_that_is_complete(offered):
 
 
 def test_values_of_a_setting_are_offered_without_what_bash_cut_off(offered):
-    assert offered("microcoder train demo grpo.preset=d") == ["dapo", "dr_grpo"]
+    assert offered("microcoder train demo grpo.preset=d") == ["dapo", "dr_grpo", "dppo"]
     assert offered("microcoder train demo judge.reuse=") == ["true", "false"]
     assert offered("microcoder train demo data.train=p") == ["problems.parquet"]
 
