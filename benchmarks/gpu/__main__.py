@@ -14,5 +14,6 @@ if __name__ == "__main__":
         "memory",
         "attention",
         "tokens",
+        "gates",
         stopped="stopped; the same command goes on with what is left",
     )
