@@ -49,5 +49,8 @@ def response(text):
     [("```python\nprint(2 * int(input()))\n```", "accepted", 1.0), ("no program", "no_code", 0.0)],
 )
 def test_the_naive_manager_scores_a_response(name, text, verdict, score):
-    found = asyncio.run(manager(name).run_single(response(text)))
+    async def scored():
+        return await manager(name).run_single(response(text))  # which keeps the loop that it was made in
+
+    found = asyncio.run(scored())
     assert (found["reward_score"], found["reward_extra_info"]["verdict"]) == (score, verdict)
