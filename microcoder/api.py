@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .files import BadLine, FileError, read_problems
+from . import files
 from .schema import Problem, nearest
 
 EVALUATION_OPTIONS = (
@@ -32,8 +32,7 @@ def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
     """Read all problems of a file.
 
     Args:
-        path: A .jsonl, .json (each also .gz) or .parquet file, such as `microcoder data run` writes; or one in
-            EvalPlus's layout, whose canonical solutions are run in the sandbox for the expected outputs.
+        path: A .jsonl, .json (each also .gz) or .parquet file, such as `microcoder data run` writes.
 
     Returns:
         The problems, in the order of the file.
@@ -41,35 +40,7 @@ def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
     Raises:
         FileError: A record is broken, or the file cannot be read; the message says where and why.
     """
-    path, found = os.fspath(path), []
-    if os.path.isfile(path) and (records := _evalplus(path)):
-        return records
-    for one in read_problems(path):
-        if isinstance(one, BadLine):
-            raise FileError(f"{one}; `microcoder judge` passes over such records, and names each")
-        found.append(one)
-    return found
-
-
-def _evalplus(path: str) -> list[Problem]:
-    """All problems of a file in EvalPlus's layout; none of another."""
-    from .data.record import DataError
-    from .data.sources import Unreadable, collect, detect
-
-    try:
-        if detect(path) != "evalplus":
-            return []
-    except DataError:  # what is wrong with the file, `read_problems` says
-        return []
-    found = []
-    try:
-        for record in collect("evalplus", path):
-            if isinstance(record, Unreadable):
-                raise FileError(f"{record.where}: {record.reason} ({record.detail})")
-            found.append(record.problem)
-    except DataError as error:
-        raise FileError(str(error)) from None
-    return found
+    return files.load_problems(path)
 
 
 def build_dataset(

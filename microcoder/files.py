@@ -74,6 +74,16 @@ def read_problems(path: str | Path) -> Iterator[Problem | BadLine]:
         yield problem
 
 
+def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return all problems of a file, in its order. Raise FileError if a record is broken."""
+    found = []
+    for one in read_problems(os.fspath(path)):
+        if isinstance(one, BadLine):
+            raise FileError(f"{one}; `microcoder judge` passes over such records, and names each")
+        found.append(one)
+    return found
+
+
 def read_solutions(path: str | Path, problems: Container[str] | None = None) -> Iterator[Solution | BadLine]:
     """Every solution of the file; one without an id is called `<problem_id>#<n>`, n counting these from 0.
 

@@ -1,4 +1,4 @@
-"""95% confidence intervals: Wilson's for shares, the bootstrap for means."""
+"""95% confidence intervals: Wilson's for shares, the bootstrap for means. And pass@k."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def bootstrap(
     draws = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=resamples)  # (resamples, d)
     low, high = np.quantile(draws @ distinct / len(values), (0.025, 0.975))
     return float(low), float(high)
+
+
+def pass_at_k(tries: int, right: int, k: int) -> float:
+    """Compute 1 - C(tries - right, k) / C(tries, k) as a product, which cannot overflow.
+
+    With fewer than k wrong tries one factor is 0, since k is then among the numbers that are multiplied over.
+    """
+    return 1.0 - math.prod(1.0 - k / n for n in range(tries - right + 1, tries + 1))

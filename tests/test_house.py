@@ -51,7 +51,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "advise": ({"advise"}, set()),
     "sampling": ({"sampling"}, {"torch", "transformers", "triton"}),
     "rewards": (
-        {"schema", "files", "prompts", "config", "judge", "rewards"},
+        {"schema", "files", "stats", "prompts", "config", "judge", "rewards"},
         {"verifiers", "httpx"},  # both in rewards.verifiers only
     ),
     "evaluation": (

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schema import ACCEPTED, VERDICTS, Problem, bands, in_order
-from ..stats import bootstrap
+from ..stats import bootstrap, pass_at_k
 from .suite import NONE, EvaluationError, Mark, Sample
 
 POLICIES = ("exact", "robust")  # the policies of a mark's verdicts
@@ -84,14 +84,6 @@ def outcomes(marks: Iterable[Mark], policy: str) -> dict[str, list[float]]:
         if verdict != FAULT:
             found.setdefault(mark.problem_id, []).append(float(verdict == ACCEPTED))
     return found
-
-
-def pass_at_k(tries: int, right: int, k: int) -> float:
-    """Compute 1 - C(tries - right, k) / C(tries, k) as a product, which cannot overflow.
-
-    With fewer than k wrong tries one factor is 0, since k is then among the numbers that are multiplied over.
-    """
-    return 1.0 - math.prod(1.0 - k / n for n in range(tries - right + 1, tries + 1))
 
 
 def _of_limit(marks: Sequence[Mark], limit: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..schema import ACCEPTED, Problem, SchemaError, Test, Verdict
+from ..stats import pass_at_k
 from .shared import JudgeSetting, options_of, shared_judge
 
 K_LIST = (1, 5, 10, 20, 40, 50, 75, 100, 125, 150, 200, 500, 1000)
@@ -155,14 +156,6 @@ def _metrics(results: Mapping[int, list[list[Any]]], k_list: Sequence[int]) -> d
     detail: dict[str, dict[int, float]] = {}
     for k in k_list:
         if results and all(len(several) >= k for several in results.values()):
-            each = {number: _pass_at(k, len(results[number]), count) for number, count in right.items()}
+            each = {number: pass_at_k(len(results[number]), count, k) for number, count in right.items()}
             found[f"pass@{k}"], detail[f"pass@{k}"] = sum(each.values()) / len(each), each
     return {**found, "detail": detail}
-
-
-def _pass_at(k: int, tries: int, right: int) -> float:
-    """The chance that one of k tries, drawn from these, is right."""
-    missed = 1.0
-    for n in range(tries - right + 1, tries + 1):
-        missed *= 1.0 - k / n
-    return 1.0 - max(missed, 0.0) if tries - right >= k else 1.0

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from ..files import BadLine, FileError, read_problems
+from ..files import load_problems
 from ..judge.base import Judging
 from ..schema import VERDICTS, Problem, SchemaError, Solution, Verdict, language_named, nearest
 from .shared import JudgeSetting, options_of, shared_judge
@@ -275,9 +275,6 @@ def problems_by_id(given: Problems) -> dict[str, Problem]:
     """Return problems by their ids, from a file or from Problems. Raise FileError for a record that is broken."""
     if isinstance(given, Mapping):
         return dict(given)
-    found: dict[str, Problem] = {}
-    for problem in read_problems(os.fspath(given)) if isinstance(given, (str, os.PathLike)) else given:
-        if isinstance(problem, BadLine):
-            raise FileError(str(problem))
-        found[problem.id] = problem
-    return found
+    if isinstance(given, (str, os.PathLike)):
+        given = load_problems(given)
+    return {problem.id: problem for problem in given}

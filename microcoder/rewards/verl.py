@@ -21,16 +21,7 @@ from .reward import CodeReward, problem_of
 
 
 def compute_score(
-    data_source: str,
-    solution_str: str,
-    ground_truth: Any,
-    extra_info: Mapping[str, Any] | None = None,
-    *,
-    judge: str = "here",
-    shape: str = "all",
-    problems: str = "",
-    on_fault: float = 0.0,
-    **_: Any,
+    data_source: str, solution_str: str, ground_truth: Any, extra_info: Mapping[str, Any] | None = None, **given: Any
 ) -> dict[str, Any]:
     """Score one response. It blocks its thread, so verl judges as many at a time as its pool has threads.
 
@@ -39,34 +30,21 @@ def compute_score(
         solution_str: The response.
         ground_truth: The problem as JSON text; or whatever else, where `problems` has the id of `extra_info`.
         extra_info: `id` is the problem's, where `problems` is given.
-        judge: As in CodeReward: `here`, `http://HOST:8422` or `ray:auto`; or a mapping of settings.
-        shape: As in CodeReward.
-        problems: A file of problems.
-        on_fault: The score of a response on which the judge is at fault.
+        **given: What `reward_kwargs` has: `judge` and `shape` as in CodeReward; `problems`, a file; `on_fault`, the
+            score of a response on which the judge is at fault. What verl adds of its own is not looked at.
     """
-    reward = _reward(_frozen(judge), shape, problems)
-    problem = _problem(reward, ground_truth, extra_info)
-    (verdict,) = reward.verdicts([problem], [solution_str])
-    return _scored(reward, problem, verdict, on_fault)
+    (found,) = compute_score_batched([data_source], [solution_str], [ground_truth], [extra_info], **given)
+    return found
 
 
 async def compute_score_async(
-    data_source: str,
-    solution_str: str,
-    ground_truth: Any,
-    extra_info: Mapping[str, Any] | None = None,
-    *,
-    judge: str = "here",
-    shape: str = "all",
-    problems: str = "",
-    on_fault: float = 0.0,
-    **_: Any,
+    data_source: str, solution_str: str, ground_truth: Any, extra_info: Mapping[str, Any] | None = None, **given: Any
 ) -> dict[str, Any]:
     """Score one response as a coroutine: all that verl has are judged at the same time."""
-    reward = _reward(_frozen(judge), shape, problems)
+    reward = _reward(given)
     problem = _problem(reward, ground_truth, extra_info)
     (verdict,) = await reward.averdicts([problem], [solution_str])
-    return _scored(reward, problem, verdict, on_fault)
+    return _scored(reward, problem, verdict, given)
 
 
 def compute_score_batched(
@@ -74,28 +52,24 @@ def compute_score_batched(
     solution_strs: Sequence[str],
     ground_truths: Sequence[Any],
     extra_infos: Sequence[Mapping[str, Any] | None],
-    *,
-    judge: str = "here",
-    shape: str = "all",
-    problems: str = "",
-    on_fault: float = 0.0,
-    **_: Any,
+    **given: Any,
 ) -> list[dict[str, Any]]:
     """Score many responses, all at the same time: for the reward manager `batch`."""
-    reward = _reward(_frozen(judge), shape, problems)
-    rows = zip(ground_truths, extra_infos, strict=True)
-    found = [_problem(reward, truth, about) for truth, about in rows]
-    verdicts = reward.verdicts(found, solution_strs)
-    return [_scored(reward, problem, verdict, on_fault) for problem, verdict in zip(found, verdicts, strict=True)]
+    reward = _reward(given)
+    problems = [_problem(reward, *row) for row in zip(ground_truths, extra_infos, strict=True)]
+    verdicts = reward.verdicts(problems, solution_strs)
+    return [_scored(reward, problem, verdict, given) for problem, verdict in zip(problems, verdicts, strict=True)]
 
 
-def _frozen(judge: Any) -> Any:
-    return judge if isinstance(judge, str) else tuple(sorted(judge.items()))
+def _reward(given: Mapping[str, Any]) -> CodeReward:
+    judge = given.get("judge", "here")
+    frozen = judge if isinstance(judge, str) else tuple(sorted(judge.items()))
+    return _made(frozen, given.get("shape", "all"), given.get("problems") or None)
 
 
 @functools.lru_cache
-def _reward(judge: Any, shape: str, problems: str) -> CodeReward:
-    return CodeReward(problems or None, judge=judge if isinstance(judge, str) else dict(judge), shape=shape)
+def _made(judge: Any, shape: str, problems: str | None) -> CodeReward:
+    return CodeReward(problems, judge=judge if isinstance(judge, str) else dict(judge), shape=shape)
 
 
 def _problem(reward: CodeReward, ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Problem:
@@ -103,11 +77,11 @@ def _problem(reward: CodeReward, ground_truth: Any, extra_info: Mapping[str, Any
     return reward.problems[ident] if ident in reward.problems else problem_of(ground_truth)
 
 
-def _scored(reward: CodeReward, problem: Problem, verdict: Verdict, on_fault: float) -> dict[str, Any]:
+def _scored(reward: CodeReward, problem: Problem, verdict: Verdict, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the score and what verl logs beside it. Each row has the same keys, since verl makes columns of them."""
     score = reward.score(problem, verdict)
     return {
-        "score": on_fault if score is None else score,
+        "score": given.get("on_fault", 0.0) if score is None else score,
         "acc": float(verdict.accepted),
         "judge_fault": float(score is None),
         "verdict": verdict.verdict,

@@ -108,8 +108,7 @@ def _suite(data: DataConfig, sandbox: str) -> Loaded:
     try:
         suite = load_suite(data.test, data=data.test_data or None, unchecked=True, sandbox=sandbox)
     except EvaluationError as error:
-        said = str(error).replace("--data ", "data.test_data=").replace("--data", "data.test_data=FILE")
-        raise ProblemsError(f"data.test={data.test}: {said}") from None
+        raise ProblemsError(f"data.test={data.test}: {error} (here --data is data.test_data)") from None
     dropped: Counter[str] = Counter()
     found = []
     for n in _drawn(len(suite.problems), data.test_size, "test", dropped):

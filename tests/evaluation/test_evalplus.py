@@ -12,6 +12,7 @@ from microcoder.data.sources import Unreadable, collect, detect, evalplus
 from microcoder.evaluation.catalog import load_suite
 from microcoder.evaluation.folder import compare_scores, read_scores
 from microcoder.evaluation.suite import EvaluationError, about_tests
+from microcoder.files import FileError
 from microcoder.judge.compare import compare_value
 from microcoder.prompts import messages
 from microcoder.schema import Compare, Problem, SchemaError, Test
@@ -213,9 +214,9 @@ def test_what_is_no_whole_suite_is_refused_with_what_to_do(tmp_path):
             load_suite("humanevalplus", data=data)
 
 
-def test_load_problems_reads_the_layout(tmp_path):
-    (problem,) = mc.load_problems(written(tmp_path, "double"))
-    assert problem.tests[0] == Test("[1]", "2")
+def test_a_file_of_problems_it_is_not_and_the_error_says_how_it_becomes_one(tmp_path):
+    with pytest.raises(FileError, match=r"in the layout of EvalPlus; make problems of it first: .*data run"):
+        mc.load_problems(written(tmp_path, "double"))
 
 
 BASE_ONLY = "def double(x): return abs(2 * x)"  # passes the base tests

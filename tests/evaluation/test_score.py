@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from microcoder.evaluation.score import outcomes, pass_at_k, score
+from microcoder.evaluation.score import outcomes, score
 from microcoder.evaluation.suite import EvaluationError, Mark, Sample
 from microcoder.schema import Problem
+from microcoder.stats import pass_at_k
 
 RIGHT, WRONG, FAULT = "accepted", "wrong_answer", "internal_error"
 PROBLEMS = [

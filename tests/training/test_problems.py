@@ -139,8 +139,8 @@ def test_a_suites_large_tests_are_brought_along(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"test": "mbppplus"}, r"data\.test=mbppplus: .* name it with data\.test_data="),
-        ({"test": "mbppplus", "test_data": "nowhere"}, r"data\.test_data=nowhere: there is no file"),
+        ({"test": "mbppplus"}, r"data\.test=mbppplus: .* with --data \(here --data is data\.test_data\)"),
+        ({"test": "mbppplus", "test_data": "nowhere"}, r"--data nowhere: there is no file .* data\.test_data"),
         ({"test": "mbpplus"}, r"data\.test=mbpplus: there is no such file; did you mean 'mbppplus'"),
         ({"test_data": "x.jsonl"}, r"data\.test_data is x\.jsonl, .* but data\.test is starter; .*humanevalplus"),
     ],
