@@ -210,8 +210,8 @@ class GrpoConfig(Section):
     )
     ratio: Literal["token", "sequence"] = Field(
         default="token",
-        description="p_new / p_old of each token, or of a response: that of its tokens in the (geometric) mean, which "
-        "needs narrower bounds.",
+        description="What the ratio p_new / p_old is of. token: each token; sequence: the whole response, as the "
+        "geometric mean over its tokens. A sequence's ratio needs narrower bounds.",
     )
     clip: Literal["ppo", "cispo", "divergence"] = Field(
         default="ppo",

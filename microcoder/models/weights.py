@@ -75,8 +75,8 @@ def _check_chat(name: str, tokenizer: Any, chat: Mapping[str, Any]) -> None:
         raise ModelError(f"model.chat gives {', '.join(chat)}, but {name} has no chat template; leave model.chat out")
     for key, value in chat.items():
         if key not in (known := chat_arguments(tokenizer.get_chat_template())):
-            there = f"it uses {', '.join(known)}" if known else "it uses none, so leave model.chat out"
-            raise ModelError(f"model.chat.{key} is nothing that the chat template of {name} uses; {there}")
+            there = f"it has {', '.join(known)}" if known else "it has none, so leave model.chat out"
+            raise ModelError(f"model.chat.{key}: the chat template of {name} has no such argument; {there}")
         if isinstance(value, str) and value.lower() in ("true", "false"):
             raise ModelError(
                 f'model.chat.{key} is the text "{value}", which a template takes for true; write {value.lower()}'

@@ -32,7 +32,7 @@ def rms_norm(
     if rows.stride(1) != 1:
         rows = rows.contiguous()
     if more is not None and (rows.data_ptr() != x.data_ptr() or more.shape != x.shape or not more.is_contiguous()):
-        raise ValueError("x, to which something is added in place, and that have to lie row by row")
+        raise ValueError("x and what is added to it in place must be contiguous, and of one shape")
     out = torch.empty(rows.shape, dtype=dtype, device=x.device)
     block = triton.next_power_of_2(width)
     warps = 1 if block <= 256 else 4 if block <= 2048 else 8

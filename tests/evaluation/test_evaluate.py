@@ -462,7 +462,7 @@ def test_other_models_and_runs_that_cannot_be_read_get_the_default_prompts(tiny,
 
 def test_chat_arguments_are_recorded_and_refused_where_nothing_reads_them(tiny):
     found = evaluated("nano", "--suite", tiny.path, "model.chat.enable_thinking=false", "--limit", "8")
-    assert found.code == 2 and "model.chat.enable_thinking is nothing that the chat template of nano uses" in found.err
+    assert found.code == 2 and "model.chat.enable_thinking: the chat template of nano has no such argument" in found.err
     file = tiny.completions("one", a=[RIGHT], b=[WRONG], c=[f"<think>{RIGHT}"])
     found = evaluated("--completions", file, "--suite", tiny.path, "model.chat.a=1")
     assert found.code == 2 and "leave it out" in found.err

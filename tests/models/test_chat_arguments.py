@@ -46,7 +46,7 @@ def test_arguments_reach_the_template(source):
 @pytest.mark.parametrize(
     ("chat", "said"),
     [
-        ({"thinking": False}, "model.chat.thinking is nothing .* of thinker uses; it uses effort, enable_thinking"),
+        ({"thinking": False}, "model.chat.thinking: .* thinker has no such argument; it has effort, enable_thinking"),
         ({"messages": "x"}, "model.chat.messages"),  # given already
         ({"enable_thinking": "False"}, 'is the text "False", which a template takes for true; write false'),
     ],
@@ -57,7 +57,7 @@ def test_arguments_that_would_do_nothing_are_refused(source, chat, said):
 
 
 def test_a_template_without_arguments_and_no_template_at_all_say_so(tmp_path):
-    with pytest.raises(ModelError, match=r"chat template of nano uses; it uses none, so leave model\.chat out"):
+    with pytest.raises(ModelError, match=r"nano has no such argument; it has none, so leave model\.chat out"):
         load_tokenizer(ModelSource("nano", str(NANO)), {"enable_thinking": False})
     shutil.copytree(NANO, tmp_path / "base")
     (tmp_path / "base" / "chat_template.jinja").unlink()
