@@ -18,9 +18,9 @@ from .plain import PAGE, Pools, Rows
 from .shadow import head_width
 
 SPLITS = (1, 4, 16)
+TUNING = {1: (32, 1, 2), 4: (64, 2, 2), 16: (32, 1, 2)}  # splits -> tokens of a block, warps, stages
 BUSY = 256  # programs of attention, which keep a GPU busy
 LONG = 2048  # tokens from which on texts differ so much in length that the longest would be waited for
-TUNING = 32, 1, 2  # tokens of a block, warps, stages
 
 
 def rms_norm(
@@ -82,7 +82,7 @@ def attend(
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
     splits = splits or _splits(n * kv_heads, pools.table.shape[1] * PAGE)
-    block, warps, stages = tuning or TUNING
+    block, warps, stages = tuning or TUNING[splits]
     parts = torch.empty(n * heads, splits, width, device=q.device) if splits > 1 else out
     sums = torch.empty(2, n * heads, splits, device=q.device) if splits > 1 else out
     _attend[(kv_heads, n, splits)](

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import threading
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 from microcoder import Judge, Problem, Solution, Test
 from microcoder.judge import JudgeError
 from microcoder.judge.remote.ray_judge import RayJudge
-from microcoder.judge.remote.ray_node import Kept
+from microcoder.judge.remote.ray_node import Item, Kept, NodeJudge
 from microcoder.schema import VERDICTS
 
 SQUARE = Problem("square", tests=[Test(f"{n}\n", f"{n * n}\n") for n in range(3)], time_limit_s=1, memory_mb=256)
@@ -142,6 +143,24 @@ def test_what_is_dropped_is_killed_and_makes_room(nodes: Any, judge: RayJudge) -
         judge.drop(future)
     assert all(verdict.accepted for _, verdict in judge.map(squares(4)))
     assert all(future.cancelled() for future in futures)
+
+
+def test_what_is_dropped_before_it_is_taken_is_not_run() -> None:
+    """Ray calls an actor from several threads, so the call that drops a candidate may come first."""
+    node = NodeJudge(1, {})
+    node.open()
+    patient = Problem("patient", tests=[Test("", "")], time_limit_s=600)
+    pairs = [(patient, Solution("patient", code=SLEEPS.replace("30", "500"))), *squares(1)]
+    items = [Item(n, None, pickle.dumps(pair)) for n, pair in enumerate(pairs)]
+    try:
+        node.drop(0)
+        node.take(items[:1])
+        answers = dict(node.exchange(items[1:]))
+        while len(answers) < 2:
+            answers.update(node.exchange([]))
+    finally:
+        node.close(cancel=True)
+    assert answers[0] is None and answers[1].accepted and not node.dropped  # type: ignore[union-attr]
 
 
 def test_a_process_has_one_cluster_at_a_time(judge: RayJudge) -> None:

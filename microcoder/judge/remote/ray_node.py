@@ -37,6 +37,7 @@ class NodeJudge:
         self.enough, self.workers, self.options = DEPTH * workers // 2, workers, options
         self.done: queue.SimpleQueue[tuple[int, Future[Verdict]]] = queue.SimpleQueue()
         self.unanswered: dict[int, Future[Verdict]] = {}
+        self.dropped: set[int] = set()
         self.known = Kept()
 
     def open(self) -> tuple[str, str]:
@@ -53,6 +54,8 @@ class NodeJudge:
                 future = Future()
                 future.set_exception(error)
             self.unanswered[item.ident] = future
+            if item.ident in self.dropped:  # a thread may be told to drop it before another has taken it
+                self.drop(item.ident)
             future.add_done_callback(lambda f, i=item.ident: self.done.put((i, f)))  # type: ignore[misc]
 
     def exchange(self, items: Sequence[Item]) -> list[Answer]:
@@ -70,6 +73,7 @@ class NodeJudge:
         return found
 
     def drop(self, ident: int) -> None:
+        self.dropped.add(ident)
         future = self.unanswered.get(ident)
         if future is not None and not future.done():
             self.judge.drop(future)
@@ -80,6 +84,7 @@ class NodeJudge:
     def _next(self, timeout: float | None) -> Answer:
         ident, future = self.done.get(timeout=timeout)
         del self.unanswered[ident]
+        self.dropped.discard(ident)
         if future.cancelled():
             return ident, None
         error = future.exception()
