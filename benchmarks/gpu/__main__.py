@@ -6,6 +6,7 @@ if __name__ == "__main__":
         "prepare",
         "forge",
         "arms",
+        "scores",
         "sample",
         "packed",
         "gamed",

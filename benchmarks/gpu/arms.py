@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu.scores import FILES, accuracy
 from microcoder.evaluation.folder import compare_scores, read_scores
 from microcoder.runs import latest_checkpoint, read_metrics, steps
 from microcoder.schema import Solution
@@ -63,7 +64,6 @@ SIZES = {  # --size
     "toy": ["train.train_batch_size=2", "train.ppo_mini_batch_size=1", "grpo.samples=2", "train.max_response_tokens=24",
             "train.eval_tries=1", "data.train_size=4", "data.test_size=2"],
 }  # fmt: skip
-SUITES = {"test": "test.jsonl.gz", "forged": "validation-forged.jsonl.gz", "humaneval": "humaneval.jsonl.gz"}
 ENDS = 3  # steps whose mean stands for the beginning and the end of a run
 VOLUME = 15_000_000  # bytes of a packed file
 
@@ -78,8 +78,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--every", type=int, default=0, help="steps between evaluations; a quarter of all")
-    parser.add_argument("--suites", nargs="*", choices=SUITES, default=["test", "forged"])
-    parser.add_argument("--tries", type=int, default=8, help="of a scoring, at T 0.2")
+    parser.add_argument("--suites", nargs="*", choices=FILES, default=["test", "forged"], help="of `scores`")
+    parser.add_argument("--tries", type=int, default=0, help="of a scoring, at T 0.2: as of `scores`")
+    parser.add_argument("--limits", type=int, nargs="+", default=[1024], help="of a scoring")
     parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
     parser.add_argument("--together", type=int, default=3, help="jobs at a time")
     parser.add_argument("--judge-workers", type=int, default=4, help="of each job")
@@ -170,27 +171,22 @@ class Experiment:
             f"train.name={name}",
         ]
         there = latest_checkpoint(self.out / "runs" / name)
-        return self._command(f"train {name}", ["train", *words, *(["--resume"] if there else [])])
+        return self._command(f"train {name}", ["microcoder.cli", "train", *words, *(["--resume"] if there else [])])
 
     def _scores(self, name: str) -> list[Command]:
-        toy = ["--first", "3", "--limit", "24", "-n", "1"]
-        full = ["--limit", "1024", "-n", str(self.args.tries)]
+        bench = self.out / "bench"
+        left = [suite for suite in self.args.suites if not (bench / f"{name}.{suite}" / "scores.json").exists()]
+        if not left:
+            return []
         model = self.args.model if name == BASE else str(self.out / "runs" / name)
-        jobs = []
-        for suite in self.args.suites:
-            out, file = self.out / "bench" / f"{name}.{suite}", self.args.data / SUITES[suite]
-            if (out / "scores.json").exists():
-                continue
-            what = ["--suite", "humaneval", "--data", str(file)] if suite == "humaneval" else ["--suite", str(file)]
-            size = toy if self.args.size == "toy" else full
-            words = ["eval", model, *what, *size, "--temperature", "0.2", "-o", str(out)]
-            words += ["judge.time_limit_s=2", f"judge.workers={self.args.judge_workers}", "rollout.memory=0.1"]
-            jobs.append(self._command(f"score {name} {suite}", words))
-        return jobs
+        words = ["--models", f"{name}={model}", "--data", str(self.args.data), "--out", str(bench), "--suites", *left]
+        words += ["--size", self.args.size, "--limits", *map(str, self.args.limits), "--tries", str(self.args.tries)]
+        words += ["--judge-workers", str(self.args.judge_workers)]
+        return [self._command(f"score {name}", ["benchmarks.gpu", "scores", *words])]
 
     def _command(self, name: str, words: Sequence[str]) -> Command:
         log = self.out / "logs" / f"{name.replace(' ', '-')}.log"
-        return Command(name, [sys.executable, "-m", "microcoder.cli", *words], log)
+        return Command(name, [sys.executable, "-m", *words], log)
 
 
 def _arm(text: str) -> tuple[str, list[str]]:
@@ -280,10 +276,10 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _score(out: Path, name: str, suite: str) -> str:
-    path = out / "bench" / f"{name}.{suite}" / "scores.json"
-    if not path.exists():
+    folder = out / "bench" / f"{name}.{suite}"
+    if not (folder / "scores.json").exists():
         return ""
-    cell = next(iter(json.loads(path.read_text())["scores"].values()))["robust"]
+    cell = accuracy(folder)
     interval = "" if cell["low"] is None else f" ({100 * cell['low']:.1f} to {100 * cell['high']:.1f})"
     return f"{100 * cell['accuracy']:.1f}%{interval}"
 

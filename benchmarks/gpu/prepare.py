@@ -3,6 +3,8 @@
     python -m benchmarks.gpu prepare --train leetcode-train-v0.2.0.jsonl.gz --test leetcode-test-v0.3.1.jsonl.gz \
         --humaneval humaneval.jsonl.gz --out DATA
 
+With --humanevalplus, --mbppplus and --livecodebench (test6.jsonl) further suites for `scores` go along.
+
 1. The training file goes through `microcoder data run` with its default settings (what has weak tests, a reference that
    fails, or a twin is dropped), with the test file and HumanEval as the sets that nothing may resemble.
 2. By `question_id`, which rises with time, the newest problems of what is left are validation, the others train. The
@@ -10,8 +12,8 @@
 3. The test file stays whole, with all of its tests.
 4. Reference solutions stay behind. So do predicted difficulties: scores are then told by the labels easy to hard.
 
-    DATA/train.jsonl.gz  validation.jsonl.gz  test.jsonl.gz  humaneval.jsonl.gz  data.json     what travels, 1 MB or so
-    DATA/pipeline/                                                                             what does not
+    DATA/train.jsonl.gz  validation.jsonl.gz  test.jsonl.gz  data.json  and the suites    what travels, 1 to 4 MB
+    DATA/pipeline/                                                                        what does not
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ def main() -> None:
     parser.add_argument("--train", type=Path, required=True, metavar="FILE")
     parser.add_argument("--test", type=Path, required=True, metavar="FILE")
     parser.add_argument("--humaneval", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--humanevalplus", type=Path, metavar="FILE")
+    parser.add_argument("--mbppplus", type=Path, metavar="FILE")
+    parser.add_argument("--livecodebench", type=Path, metavar="FILE")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--validation", type=int, default=100, help="how many of the newest problems are validation")
     args = parser.parse_args()
@@ -53,8 +58,14 @@ def main() -> None:
     parts = {"train": kept[: -args.validation], "validation": kept[-args.validation :], "test": test}
     for name, problems in parts.items():
         _write(args.out / f"{name}.jsonl.gz", problems)
-    with _opened(args.humaneval) as rows:
-        _compressed(args.out / "humaneval.jsonl.gz", rows.read())
+    for name in ("humaneval", "humanevalplus", "mbppplus"):
+        if (path := getattr(args, name)) is not None:
+            with _opened(path) as rows:
+                _compressed(args.out / f"{name}.jsonl.gz", rows.read())
+    if args.livecodebench is not None:
+        with _opened(args.livecodebench) as rows:  # a file of several releases says which one a problem is of
+            new = [line for line in rows if json.loads(line).get("_version", "v6") == "v6"]
+        (args.out / "livecodebench.jsonl").write_bytes(b"".join(new))
     told = {name: _told(problems) for name, problems in parts.items()}
     (args.out / "data.json").write_text(json.dumps(told, indent=1) + "\n")
     print(json.dumps(told, indent=1))

@@ -62,8 +62,8 @@ LCB_COUNTS = {  # file -> problems that are new in its release, v1 to v6
 LCB_RELEASE = "v6"  # the paper's
 LCB_COLUMNS = (
     "question_title", "question_content", "platform", "question_id", "contest_id", "contest_date", "starter_code",
-    "difficulty", "public_test_cases", "private_test_cases", "metadata",
-)  # fmt: skip
+    "difficulty", "public_test_cases", "metadata",
+)  # fmt: skip  # and private_test_cases; a file without them is scored as what it is: see `about_tests`
 LCB_VALUES = {"platform": ("atcoder", "codeforces", "leetcode"), "difficulty": ("easy", "medium", "hard")}
 HUBS = {
     "humaneval": ("openai/openai_humaneval", "openai_humaneval/test-00000-of-00001.parquet"),

@@ -270,14 +270,15 @@ def test_the_slices_between_two_releases_are_their_files():
     assert release_files("release_v2") == ["test.jsonl", "test2.jsonl"]
 
 
-def without_private_tests(few, lines):
+def without_private_tests(few, lines, private="[]"):
     for line in lines:
-        change(few.paths[0], line, private_test_cases="[]")
+        change(few.paths[0], line, private_test_cases=private)
     return few
 
 
-def test_public_tests_alone_are_no_livecodebench_score_and_say_so(few, tmp_path):
-    suite = lcb(without_private_tests(few, range(1, 9)), unchecked=True)
+@pytest.mark.parametrize("private", ["[]", None])  # None: not even the column
+def test_public_tests_alone_are_no_livecodebench_score_and_say_so(few, tmp_path, private):
+    suite = lcb(without_private_tests(few, range(1, 9), private), unchecked=True)
     assert suite.tests == "public tests only: not a LiveCodeBench score"
     assert len(suite.problems.whole(0).tests) == 2
     answers = tmp_path / "answers.jsonl"

@@ -67,7 +67,7 @@ def decompress(data: bytes) -> bytes:
     return out
 
 
-COLUMNS = ({"question_content", "public_test_cases", "private_test_cases"},)
+COLUMNS = ({"question_content", "question_id", "public_test_cases"},)  # private_test_cases may be missing
 
 
 def read(path: str | Path, *, limit: int | None = None) -> Iterator[Record | Unreadable]:
