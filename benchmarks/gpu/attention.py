@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=96)
     parser.add_argument("--context", type=int, default=4300, help="tokens of a row; a tenth of them are its prompt")
     parser.add_argument("--spread", action="store_true", help="rows of all lengths, as when responses come and go")
+    parser.add_argument("--sorted", action="store_true", help="of --spread: the longest rows first")
     parser.add_argument("--splits", type=int, nargs="*", default=[], help="powers of 2; else those of the sampler")
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--best", type=int, default=12, help="lines that are shown")
@@ -76,7 +77,8 @@ def prepared(args: argparse.Namespace, kernels: Any) -> tuple[Any, float]:
     prompt = args.context // 10
     own = torch.full((args.rows,), args.context - prompt)
     if args.spread:
-        own = torch.linspace(0, 2 * (args.context - prompt), args.rows).long()[torch.randperm(args.rows)]
+        own = torch.linspace(2 * (args.context - prompt), 0, args.rows).long()
+        own = own if args.sorted else own[torch.randperm(args.rows)]
     pages = -(-prompt // PAGE), int(own.max()) // PAGE + 1
     make = {"device": "cuda"}
     count = args.rows * sum(pages)

@@ -53,6 +53,13 @@ def test_draws_keep_to_the_bounds_and_reach_them():
     assert limit.by == "limit" and len(json.loads(limit.input)[0]) >= 45
 
 
+def test_empty_words_alone_do_not_keep_a_draw_from_ending():
+    """A text is now and then made of the words of a list; of empty words none would ever be long enough."""
+    bounds = "words.length == 1\n0 <= words[i].length <= 1\n1 <= s.length <= 2"
+    found = drawn(function_space(problem("words: List[str], s: str", bounds, ([""], "a"))))
+    assert {len(words[0]) for words, _ in found} == {0, 1}
+
+
 def test_the_same_seed_gives_the_same_input():
     space = function_space(
         problem(

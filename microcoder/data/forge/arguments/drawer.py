@@ -91,7 +91,8 @@ class Drawer:
         rng, shapes, values = draw.rng, self.bounds.shapes, draw.values
         lists = [
             name for name, shape in shapes.items()
-            if shape.kind in SEQUENCES and shape.item is not None and shape.item.kind == "str" and values[name]
+            if shape.kind in SEQUENCES and shape.item is not None and shape.item.kind == "str"
+            and any(values[name])  # of empty words alone no text would ever be made
             and (name, None) not in self.bounds.choices
         ]  # fmt: skip
         texts = [name for name, shape in shapes.items() if shape.kind == "str" and values[name]]
