@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tensors are small here, and files are tested side by side
+
 # a shell that starts the tests in the background lets them ignore Ctrl-C, and what they start would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -10,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +118,25 @@ def test_data_made_on_a_cluster_is_byte_for_byte_what_is_made_here(nodes: Any, s
     assert again.count("done before") == again.count(" kept (")
 
 
+class Refusing(BaseHTTPRequestHandler):
+    """A server that refuses whatever it is asked, so that nothing is tried again."""
+
+    def do_POST(self) -> None:
+        self.send_error(401)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
 def test_a_fault_on_a_node_is_told_as_one_here(nodes: Any, sources: Path) -> None:
-    asked = ["endpoint.base_url=http://127.0.0.1:9", "endpoint.model=m", 'endpoint.key_env=""']
-    words = ["data", "run", "data.toml", *asked, "difficulty.by=endpoint"]
-    said = [done(*words, *more, status=2, cwd=sources / "there") for more in ((), ("--ray", nodes.address))]
-    assert "Traceback" not in said[1] and said[0].splitlines()[-1] == said[1].splitlines()[-1]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"endpoint.base_url=http://127.0.0.1:{server.server_port}"
+        words = ["data", "run", "data.toml", url, "endpoint.model=m", 'endpoint.key_env=""', "difficulty.by=endpoint"]
+        said = [done(*words, *more, status=2, cwd=sources / "there") for more in ((), ("--ray", nodes.address))]
+        server.shutdown()
+    assert "Traceback" not in said[1] and "401" in said[0]
+    assert said[0].splitlines()[-1] == said[1].splitlines()[-1]
 
 
 def test_a_node_that_does_not_see_the_files_ends_it_before_anything_is_made(nodes: Any, sources: Path) -> None:
