@@ -5,7 +5,7 @@
     register("microcoder", skyrl_env())          # skyrl_gym.envs.register; for environment.env_class=microcoder
     evaluate = rllm_evaluator()                  # tests/evaluate.py of a benchmark
 
-1. The problem is in the row: as JSON text (trl.parquet and verl.parquet have it), or by its id where `problems` is given.
+1. The problem is in the row: as JSON text, as in trl.parquet and verl.parquet, or by its id where `problems` is given.
 2. OpenRLHF, NeMo-RL and SkyRL need a number for each response. Where the judge is at fault that is `on_fault`, 0 if not
    given, and `judge_fault` is logged. rLLM is given an exception, upon which it repeats the rollout.
 3. End tokens after a response, which OpenRLHF decodes with the rest, are taken off: behind a closing fence they would
@@ -23,7 +23,7 @@ from .env import check_shown, feedback
 from .reward import CodeReward, Problems, problem_of, text_of
 from .shared import JudgeSetting
 
-_END = re.compile(r"(?:\s*(?:<[|｜][^<>\s]{1,40}[|｜]>|</s>|<eos>|<pad>|<end_of_turn>))+\s*\Z")  # noqa: RUF001
+_END = re.compile(r"(?:\s*(?:<[|｜][^<>\s]{1,40}[|｜]>|</s>|<eos>|<pad>|<end_of_turn>))+\s*\Z")
 _TAIL = 80  # characters of a prompt by which its end is found where its beginning was cut off
 
 
@@ -40,9 +40,7 @@ def openrlhf_reward(
     """
     reward = CodeReward(problems, judge=judge, shape=shape)
 
-    def reward_func(
-        queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **_: Any
-    ) -> dict[str, Any]:
+    def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **_: Any) -> dict[str, Any]:
         import torch
 
         found = [reward.problems[label] if label in reward.problems else problem_of(label) for label in labels]

@@ -37,7 +37,7 @@ class CodeAction(Action):  # type: ignore[misc]
 
 class CodeObservation(Observation):  # type: ignore[misc]
     messages: list[dict[str, str]]
-    """The whole conversation, as far as the model may see it. `metadata` has the verdict, which is not for the model."""
+    """The conversation, as the model may see it. The verdict is in `metadata`, which is not for the model."""
 
 
 class CodeEnvironment(Environment):  # type: ignore[misc]
@@ -63,9 +63,7 @@ class CodeEnvironment(Environment):  # type: ignore[misc]
         """Judge a completion. The time is limited by the problem's limit, so `timeout_s` is not looked at."""
         messages, reward, terminated, truncated, info = self.env.step(action.completion)
         self.about = {**info, "verdict": info["verdict"].verdict}
-        return CodeObservation(
-            messages=messages, reward=reward, done=terminated or truncated, metadata=self.about
-        )
+        return CodeObservation(messages=messages, reward=reward, done=terminated or truncated, metadata=self.about)
 
     @property
     def state(self) -> State:

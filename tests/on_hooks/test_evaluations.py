@@ -11,6 +11,7 @@ from faulty_judge import Faulty
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from lm_eval.api.model import LM
+from lm_eval.tasks import TaskManager
 from rewards_page import titled
 
 import microcoder as mc
@@ -18,6 +19,7 @@ from microcoder.rewards.reward import CodeReward
 from microcoder.rewards.scorers import inspect_scorer, inspect_task, lm_eval_task
 
 ONE = {"workers": 1}
+NO_OTHERS = TaskManager(include_defaults=False)  # it reads thousands of files otherwise
 PROBLEMS = "dataset/problems.parquet"
 RIGHT, HALF, WRONG = "print(2 * int(input()))", "print(2)", "print(3)"
 
@@ -54,7 +56,7 @@ class FromFile(LM):
 
 
 def evaluated(model, task):
-    return lm_eval.simple_evaluate(model, tasks=[task], bootstrap_iters=0)
+    return lm_eval.simple_evaluate(model, tasks=[task], bootstrap_iters=0, task_manager=NO_OTHERS)
 
 
 def test_lm_eval_scores_completions(completions):
@@ -104,7 +106,9 @@ def scripted(*codes):
 
 
 def inspected(reader, task, *codes):
-    (log,) = inspect_ai.eval(task, model=scripted(*codes), display="none", log_dir=str(reader / "logs"), max_connections=1)
+    (log,) = inspect_ai.eval(
+        task, model=scripted(*codes), display="none", log_dir=str(reader / "logs"), max_connections=1
+    )
     assert log.status == "success", log.error
     return log
 
@@ -141,8 +145,8 @@ def test_the_scorer_alone_takes_problems_from_samples(reader):
 
 
 def test_the_blocks_of_the_page(completions, reader, monkeypatch):
-    names = {"model": FromFile(completions(double=[RIGHT], one=["print(1)"]))}
-    exec(titled("lm-eval").replace('"hf", model_args={"pretrained": "Qwen/Qwen2.5-Coder-0.5B-Instruct"}', "model"), names)
+    names = {"from_file": FromFile(completions(double=[RIGHT], one=["print(1)"]))}
+    exec(titled("lm-eval").replace('"hf", model_args=model', "from_file"), names)
     assert names["results"]["results"]["microcoder"]["pass@1,judge"] == 1.0
     exec(titled("inspect_ai"), names)
     assert metrics(inspected(reader, names["my_problems"](), RIGHT, "print(1)"))["accuracy"] == 1.0
