@@ -74,7 +74,7 @@ def nemo_rl_environment() -> Any:
     except ModuleNotFoundError as error:
         raise ImportError(f"{error}; NeMo-RL is needed: run this in its environment") from None
 
-    class NemoCodeEnvironment(EnvironmentInterface):  # type: ignore[misc]
+    class NemoCodeEnvironment(EnvironmentInterface):
         def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
             cfg = cfg or {}
             judge = cfg.get("judge", "here")
@@ -144,7 +144,7 @@ def skyrl_env(
     check_shown(show)
     reward = CodeReward(problems, judge=judge, shape=shape)
 
-    class SkyCodeEnv(BaseTextEnv):  # type: ignore[misc]
+    class SkyCodeEnv(BaseTextEnv):
         def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None) -> None:
             super().__init__()
             extras = extras or {}

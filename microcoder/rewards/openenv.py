@@ -30,17 +30,17 @@ except ModuleNotFoundError as error:
 NAME = "microcoder"
 
 
-class CodeAction(Action):  # type: ignore[misc]
+class CodeAction(Action):
     completion: str
     """What the model wrote."""
 
 
-class CodeObservation(Observation):  # type: ignore[misc]
+class CodeObservation(Observation):
     messages: list[dict[str, str]]
     """The conversation, as the model may see it. The verdict is in `metadata`, which is not for the model."""
 
 
-class CodeEnvironment(Environment):  # type: ignore[misc]
+class CodeEnvironment(Environment):
     """CodeEnv as OpenEnv's server asks for it."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -95,7 +95,7 @@ def openenv_app(
     return create_app(make, CodeAction, CodeObservation, env_name=NAME, max_concurrent_envs=sessions)
 
 
-class CodeClient(EnvClient):  # type: ignore[misc]
+class CodeClient(EnvClient):
     """The client. `step` takes the completion's text."""
 
     def _step_payload(self, action: str | CodeAction) -> dict[str, Any]:

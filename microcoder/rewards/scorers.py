@@ -4,7 +4,8 @@
     inspect_ai.eval(inspect_task("problems.parquet"), model="openai/...")
 
 1. All completions of an evaluation are queued together: lm-eval's own `code_eval` judges document after document.
-2. Logs hold the prompt, the completion and the verdict of each sample. Tests stay out of them.
+2. Logs hold the prompt, the completion and the verdict of each sample. Tests stay out of them; inspect_ai's have the
+   judge's message too, with what was expected as far as the first difference.
 3. A sample on which the judge is at fault has no score. lm-eval counts it in `judge_fault`, inspect_ai as unscored.
 """
 
