@@ -21,6 +21,7 @@ from microcoder.data.dataset import for_trl
 from microcoder.files import write_problems
 from microcoder.rewards.hooks import nemo_rl_environment, openrlhf_reward, rllm_evaluator, skyrl_env
 from microcoder.rewards.reward import CodeReward
+from microcoder.rewards.scorers import inspect_task, lm_eval_task
 from microcoder.schema import SchemaError
 
 ONE = {"workers": 1}
@@ -210,11 +211,19 @@ def test_rllm_runs_the_file_of_the_page(rllm, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("made", "said"), [(nemo_rl_environment, "NeMo-RL is needed"), (skyrl_env, "pip install skyrl-gym")]
+    ("made", "said"),
+    [
+        (nemo_rl_environment, "NeMo-RL is needed"),
+        (skyrl_env, "pip install skyrl-gym"),
+        (lambda: lm_eval_task([DOUBLE]), "pip install lm_eval"),
+        (lambda: inspect_task([DOUBLE]), "pip install inspect_ai"),
+        (lambda: importlib.import_module("microcoder.rewards.openenv"), "pip install openenv"),
+    ],
 )
 def test_what_is_missing_is_named(made, said, monkeypatch):
-    for name in ("ray", "skyrl_gym"):
+    for name in ("ray", "skyrl_gym", "lm_eval.api.task", "inspect_ai", "openenv.core.client_types"):
         monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "microcoder.rewards.openenv", raising=False)
     with pytest.raises(ImportError, match=said):
         made()
 
