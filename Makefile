@@ -6,11 +6,12 @@ STAMP  := $(VENV)/.installed
 VERL   := .venv-verl
 CORE   := .venv-core
 VERIFIERS := .venv-verifiers
+HOOKS  := .venv-hooks
 JOBS   ?= 4
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers check docs demo clean
+.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +74,19 @@ $(VERIFIERS)/.installed: pyproject.toml constraints-verifiers.txt
 		-c constraints-verifiers.txt -e '.[verifiers]' pytest
 	@touch $@
 
+test-hooks: $(HOOKS)/.installed  ## the judge in lm-evaluation-harness, inspect_ai, OpenEnv and SkyRL's environments
+	$(HOOKS)/bin/python -m pytest tests/on_hooks
+
+# What .venv has is taken from there: to install all of it again would take longer than the tests.
+$(HOOKS)/.installed: $(STAMP) constraints-hooks.txt
+	rm -rf $(HOOKS)
+	$(PYTHON) -m venv --without-pip $(HOOKS)
+	$(BIN)/python -m pip --python $(HOOKS)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps \
+		-r constraints-hooks.txt
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+		> $$($(HOOKS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	@touch $@
+
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -87,4 +101,4 @@ demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, run
 	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
-	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) $(HOOKS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

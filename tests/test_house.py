@@ -52,7 +52,9 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "sampling": ({"sampling"}, {"torch", "transformers", "triton"}),
     "rewards": (
         {"schema", "files", "stats", "prompts", "config", "judge", "rewards"},
-        {"verifiers", "httpx"},  # both in rewards.verifiers only
+        {"verifiers", "httpx", "openenv"}  # in the modules of these names only
+        | {"datasets", "lm_eval", "inspect_ai"}  # in functions of rewards.scorers only
+        | {"torch", "ray", "nemo_rl", "skyrl_gym", "rllm"},  # in functions of rewards.hooks only
     ),
     "evaluation": (
         {
@@ -91,7 +93,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 
-MOST_MODULES = 308
+MOST_MODULES = 311
 MOST_LINES = 450
 LONGER = {"schema": 480}  # every record of every file format stands in one place
 TWINS = {  # file names that stand in two rooms, for both are the same thing in their room; cli/ has one a command

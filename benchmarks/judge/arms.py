@@ -16,7 +16,7 @@ from microcoder.schema import Problem, Solution, Test
 
 WORKERS = 2
 MODELLED = ("livecodebench", "deepcoder", "verl")
-VARIANTS = ("livecodebench-bare", "deepcoder-taco")
+VARIANTS = ("livecodebench-bare", "deepcoder-taco", "skyrl", "code_eval")  # only with a path
 
 
 @dataclass
@@ -90,6 +90,35 @@ class Ours:
             verdicts = {solution.id: verdict.verdict for solution, verdict in judge.map(pairs)}
             wall = time.perf_counter() - ready
         return Outcome(wall, ready - begun, {k: v == "accepted" for k, v in verdicts.items()}, verdicts)
+
+
+@dataclass(frozen=True)
+class Rewarded:
+    """The judge as a reward for other trainers: `CodeReward`, asked for all completions in one call."""
+
+    name = label = "microcoder-reward"
+
+    def run(self, candidates: list[Candidate]) -> Outcome:
+        from microcoder.rewards import CodeReward
+        from microcoder.rewards.shared import close_judges
+
+        begun = time.perf_counter()
+        warm = _warm()
+        problems = {c.problem.id: c.problem for c in candidates} | {problem.id: problem for problem, _ in warm}
+        reward = CodeReward(problems, judge={"workers": WORKERS})
+        try:
+            reward.verdicts([problem for problem, _ in warm], [_fenced(solution.code) for _, solution in warm])
+            ready = time.perf_counter()
+            rewards = reward([_fenced(c.code) for c in candidates], id=[c.problem.id for c in candidates])
+            wall = time.perf_counter() - ready
+        finally:
+            close_judges()
+        pairs = zip(candidates, rewards, strict=True)  # None, a fault of the judge, is lost
+        return Outcome(wall, ready - begun, {c.id: value == 1 for c, value in pairs if value is not None})
+
+
+def _fenced(code: str) -> str:
+    return f"```python\n{code}\n```"
 
 
 def _warm() -> list[tuple[Problem, Solution]]:

@@ -3,7 +3,9 @@
     python -m benchmarks.judge speed --peer livecodebench=PATH --peer deepcoder=PATH --peer verl=PATH \\
         --peer-python PYTHON
 
-Without a path a plain model of the peer runs instead, and says so. Two workloads: with endless loops (5%) and
+Without a path a plain model of the peer runs instead, and says so. `--peer skyrl=PATH` (SkyRL's skyrl-gym) and
+`--peer code_eval=PATH` (Hugging Face's evaluate, whose metric lm-evaluation-harness uses) run only with theirs.
+microcoder-reward is the judge as other trainers call it, through CodeReward. Two workloads: with endless loops (5%) and
 without. Pools are started, and modules imported, before the clock starts; that time is the column `start`.
 """
 
@@ -22,7 +24,7 @@ from benchmarks.judge import arms, floor
 from benchmarks.shared import workload
 from benchmarks.shared.workload import Candidate
 
-Arm = arms.Ours | arms.Peer
+Arm = arms.Ours | arms.Rewarded | arms.Peer
 
 
 def arguments() -> argparse.Namespace:
@@ -41,7 +43,12 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    chosen: list[Arm] = [arms.Ours(), arms.Ours(reuse=True), *arms.peers(options.peer, options.peer_python)]
+    chosen: list[Arm] = [
+        arms.Ours(),
+        arms.Ours(reuse=True),
+        arms.Rewarded(),
+        *arms.peers(options.peer, options.peer_python),
+    ]
     if options.only:
         wanted, known = options.only.split(","), [arm.name for arm in chosen]
         if unknown := set(wanted) - set(known):
@@ -84,7 +91,12 @@ def compare(
 
 
 def part(arm: Arm, candidates: list[Candidate], count: int | None) -> list[Candidate]:
-    if not count or isinstance(arm, arms.Ours) or arm.name.startswith("livecodebench") or count >= len(candidates):
+    if (
+        not count
+        or isinstance(arm, arms.Ours | arms.Rewarded)
+        or arm.name.startswith("livecodebench")
+        or count >= len(candidates)
+    ):
         return candidates
     return [candidates[i * len(candidates) // count] for i in range(count)]
 

@@ -6,8 +6,9 @@
     reward = CodeReward("problems.parquet")
     reward(["```python\\nprint(1)\\n```"], id=["a"])                                    # [1.0]
 
-`reward` holds CodeReward, `env` an environment with reset and step, `verl`, `verifiers` and `livecodebench` what those
-packages ask for. All of them use the judges of `shared`. Importing this package loads no trainer.
+`reward` holds CodeReward, `env` an environment with reset and step, `verl`, `verifiers`, `openenv` and `livecodebench`
+what those packages ask for, `hooks` what OpenRLHF, NeMo-RL, SkyRL and rLLM do, `scorers` lm-evaluation-harness and
+inspect_ai. All of them use the judges of `shared`. Importing this package loads no trainer.
 """
 
 from importlib import import_module

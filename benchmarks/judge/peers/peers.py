@@ -12,6 +12,11 @@ PATH is a checkout of the peer, or "model". How each is called:
 3. deepcoder-taco: `check_correctness` of the same file with `taco.run_test`, its comparator for PrimeIntellect's data.
 4. verl: `prime_code.compute_score(continuous=True)`, as `default_compute_score` calls it; it takes no limit (5 s for
    all tests, then 10 s each); accepted where the score is 1.
+5. skyrl: `lcb_check_correctness` of skyrl_gym.envs.lcb.livecodebench, which its LCBEnv calls; timeout = the limit
+   (LCBEnv leaves it at 6).
+6. code_eval: `check_correctness` of evaluate's metrics/code_eval/execute.py, which lm-evaluation-harness's HumanEval
+   calls, with its own limit of 3 s for all tests. It knows assertions only: stdin problems are asserted by a few lines
+   of ours that feed each input to the program and compare tokens, and a result must be equal: it knows no tolerance.
 
 Only the modules that judge are imported: the packages around them would load trainers. Nothing of theirs is changed.
 """
@@ -32,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 One = Callable[[dict[str, Any], str, int], bool]
-NAMES = ("livecodebench", "livecodebench-bare", "deepcoder", "deepcoder-taco", "verl")
+NAMES = ("livecodebench", "livecodebench-bare", "deepcoder", "deepcoder-taco", "verl", "skyrl", "code_eval")
 
 
 def bare(root: str, *names: str) -> None:
@@ -71,6 +76,15 @@ def load(name: str, path: str) -> One | None:
         bare(path, "verl", "verl.utils", "verl.utils.reward_score")
         prime = importlib.import_module("verl.utils.reward_score.prime_code")
         return lambda sample, code, limit: float(prime.compute_score(code, sample, continuous=True)[0]) == 1.0
+    if name == "skyrl":
+        bare(path, "skyrl_gym", "skyrl_gym.envs", "skyrl_gym.envs.lcb")
+        lcb = importlib.import_module("skyrl_gym.envs.lcb.livecodebench")
+        importlib.import_module("pandas")  # as for deepcoder; and its guard forbids what importing it needs
+        return lambda sample, code, limit: bool(lcb.lcb_check_correctness(_rows(sample), code, timeout=limit))
+    if name == "code_eval":
+        sys.path.insert(0, str(Path(path, "metrics", "code_eval")))
+        execute = importlib.import_module("execute")
+        return lambda sample, code, limit: bool(execute.check_correctness(_asserted(sample, code), 3.0, 0, 0)["passed"])
     raise SystemExit(f"no peer is called {name!r}; known are {', '.join(NAMES)}")
 
 
@@ -89,6 +103,28 @@ def _values(sample: dict[str, Any]) -> dict[str, Any]:
         return sample
     inputs = [[json.loads(line) for line in text.split("\n")] for text in sample["inputs"]]
     return {**sample, "inputs": inputs, "outputs": [json.loads(want) for want in sample["outputs"]]}
+
+
+def _asserted(sample: dict[str, Any], code: str) -> str:
+    """A program that fails unless `code` passes the sample's tests."""
+    if "fn_name" not in sample:
+        return f"code, inputs, outputs = {code!r}, {sample['inputs']!r}, {sample['outputs']!r}\n{_FEED}"
+    values, name = _values(sample), sample["fn_name"]
+    call = f"called = {name} if {name!r} in globals() else Solution().{name}\n"
+    pairs = zip(values["inputs"], values["outputs"], strict=True)
+    return "\n".join([code, call, *(f"assert called(*{args!r}) == {want!r}" for args, want in pairs)])
+
+
+_FEED = """
+import io, sys
+for text, want in zip(inputs, outputs):
+    sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(text.encode())), io.StringIO()
+    try:
+        exec(compile(code, "program", "exec"), {"__name__": "__main__"})
+    except SystemExit:
+        pass
+    assert sys.stdout.getvalue().split() == want.split()
+"""
 
 
 def _pyext() -> None:
