@@ -7,7 +7,7 @@ from faulty_judge import Faulty
 
 import microcoder as mc
 from microcoder.rewards import CodeEnv
-from microcoder.rewards.env import SHOWN, feedback
+from microcoder.prompts import SHOWN, feedback
 
 ONE = {"workers": 1}
 SECRET = mc.Problem("secret", statement="Say it.", tests=[mc.Test("7", "31337")])
