@@ -213,6 +213,7 @@ class Collector(Generic[Item]):
         self._before = self.seconds
         self._started, self._generated, self._waited = time.perf_counter(), 0.0, 0.0
         self._last, self._cut = 0.0, False
+        self._done = queue.SimpleQueue()  # what was cut may still report to the old one
 
     def settle(self, wait: bool = False) -> Iterator[tuple[Item, Verdict | None]]:
         """Yield what has been judged since, or is cut; `wait` for the next verdict if there is none."""
