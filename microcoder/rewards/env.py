@@ -17,6 +17,7 @@ from .shared import JudgeSetting
 
 Messages = list[dict[str, str]]
 
+
 class CodeEnv:
     """Problems as episodes: `reset` gives the prompt, `step` takes a completion and judges it.
 

@@ -134,7 +134,7 @@ class RepairEnvConfig(vf.EnvConfig):
     turns: int = 1
     """Tries for each problem. The last one gets the reward."""
     show: str = "verdict"
-    """What the model is told of a failed try: nothing, verdict, error or difference; see `microcoder.prompts.feedback`."""
+    """What the model is told of a failed try: nothing, verdict, error or difference; see `prompts.feedback`."""
 
 
 class RepairEnv(vf.Env[RepairEnvConfig]):

@@ -112,7 +112,9 @@ def encode_next(
     messages = [{"role": role, "content": content} for role, content in talk]
     text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **(chat or {}))
     if MARK not in text or message.strip() not in text:
-        raise ValueError("the model's chat template leaves out what was said before, so it has no turns; set grpo.turns=1")
+        raise ValueError(
+            "the model's chat template leaves out what was said before, so it has no turns; set grpo.turns=1"
+        )
     found = list(tokenizer(text.partition(MARK)[2], add_special_tokens=False)["input_ids"])
     return found[1:] if ids and ids[-1] in ends and found[:1] and found[0] in ends else found
 
