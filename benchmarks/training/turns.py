@@ -5,9 +5,9 @@
 
 nano has never seen a second turn: after the judge's message it writes a program for some other problem. This samples
 it on training problems, takes those that it both failed and solved, and trains it on (prompt, its failed try, message,
-its right try), on the last part only, and as often on (prompt, its right try), so that first tries stay what they are
-(without: accuracy of first tries 0.24 -> 0.10). No reference is used. It prints the share of failed first tries of held-out
-problems that a second try repairs, before and after.
+its right try), on the last part only, and as often on (prompt, its right try): without these it unlearns first tries.
+No reference is used. It prints the share of failed first tries of held-out problems that a second try repairs, before
+and after.
 """
 
 from __future__ import annotations
