@@ -39,8 +39,26 @@ Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
+class Try:
+    """A try that failed and was followed by another."""
+
+    ids: list[int]
+    logprobs: list[float]
+    truncated: bool
+    text: str
+    verdict: Verdict
+    message: str  # what the model was told of it
+    told: list[int]  # the tokens from its end to the beginning of the next try
+    trained: bool  # whether its tokens are trained on
+
+
+@dataclass(slots=True)
 class Response:
-    """A completion with its problem and its verdict; training adds reward, mask and advantage."""
+    """A completion with its problem and its verdict; training adds reward, mask and advantage.
+
+    With several turns these are of its last try, and the tries before it are `earlier`. The model has then written
+    prompt, try, message, try, ... as one text: `tokens` is what follows the prompt.
+    """
 
     problem: Problem
     prompt: list[int]
@@ -56,6 +74,33 @@ class Response:
     reward: float | None = None
     advantage: float = 0.0
     cut: bool = False  # its verdict came too late
+    earlier: list[Try] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> list[int]:
+        """All that follows the prompt: every try, and what the model was told in between."""
+        return [*(n for one in self.earlier for n in (*one.ids, *one.told)), *self.ids] if self.earlier else self.ids
+
+    @property
+    def sampled(self) -> list[float]:
+        """The sampler's log-probabilities of `tokens`; 0 for what it did not write."""
+        before = [value for one in self.earlier for value in (*one.logprobs, *[0.0] * len(one.told))]
+        return [*before, *self.logprobs]
+
+    @property
+    def trained(self) -> list[bool]:
+        """Which of `tokens` are trained on."""
+        before = [flag for one in self.earlier for flag in [one.trained] * len(one.ids) + [False] * len(one.told)]
+        return [*before, *[True] * len(self.ids)]
+
+    @property
+    def first(self) -> Response | Try:
+        """The first try."""
+        return self.earlier[0] if self.earlier else self
+
+    @property
+    def tries(self) -> list[Response | Try]:
+        return [*self.earlier, self]
 
     @property
     def accepted(self) -> bool:
@@ -68,6 +113,17 @@ class Response:
     @property
     def pending(self) -> bool:
         return self.verdict is PENDING
+
+
+@dataclass(frozen=True)
+class Repair:
+    """How a failed try is followed by another."""
+
+    turns: int  # tries at most
+    tell: Callable[[Problem, Verdict], str]  # what the model is told
+    encode: Callable[[list[int], str], list[int]]  # (a try, that) -> the tokens from its end to the next try
+    sample: Callable[[list[list[int]], int], Iterable[Completion]]  # (texts so far, turn) -> one completion of each
+    trained: bool = True  # whether the tries before the last are trained on
 
 
 @dataclass
@@ -93,6 +149,7 @@ class Collector(Generic[Item]):
 
     def begin(self) -> None:
         """Forget the items of another call; what was counted stays."""
+        self._before: dict[str, float] = {}
         self._started, self._generated, self._waited = time.perf_counter(), 0.0, 0.0
         self._found: dict[Hashable, Verdict] = {}
         self._waiting: dict[Hashable, list[Item]] = {}
@@ -129,7 +186,8 @@ class Collector(Generic[Item]):
     def seconds(self) -> dict[str, float]:
         waited = self._waited
         floor = waited if self._cut else min(waited, max(0.0, self._last - self._generated))
-        return {"generation_s": self._generated - self._started, "judging_s": waited, "judging_floor_s": floor}
+        found = {"generation_s": self._generated - self._started, "judging_s": waited, "judging_floor_s": floor}
+        return {name: self._before.get(name, 0.0) + value for name, value in found.items()}
 
     def put(
         self, item: Item, name: Hashable, program: Callable[[Item], tuple[Problem, str | Solution]]
@@ -149,6 +207,13 @@ class Collector(Generic[Item]):
     def close(self) -> None:
         """No more items will come."""
         self._generated = time.perf_counter()
+
+    def reopen(self) -> None:
+        """More items will come, now that all are judged. What is known stays known, and times are added up."""
+        self._before = self.seconds
+        self._started, self._generated, self._waited = time.perf_counter(), 0.0, 0.0
+        self._last, self._cut = 0.0, False
+        self._done = queue.SimpleQueue()  # what was cut may still report to the old one
 
     def settle(self, wait: bool = False) -> Iterator[tuple[Item, Verdict | None]]:
         """Yield what has been judged since, or is cut; `wait` for the next verdict if there is none."""
@@ -186,7 +251,11 @@ class Responding:
 
     problems, prompts   lists that `numbers` are indices of
     sample              prompts -> completions, each as soon as it is finished
+    repair              how failed tries are followed by others; None: they are not
     responses           in order, once sampled; without a verdict while `settle` has not returned them
+
+    The next tries begin when all have been judged: who is asked, and so what is drawn for whom, must not depend on
+    which verdict came first. The last tries may still be without a verdict, like all where there is one turn.
     """
 
     def __init__(
@@ -198,7 +267,9 @@ class Responding:
         decode: Callable[[list[int]], str],
         judge: Judging,
         straggler_s: float = 0.0,
+        repair: Repair | None = None,
     ) -> None:
+        self.decode = decode
         self.collector: Collector[Response] = Collector(judge, straggler_s)
         self.message = f"not judged: cut {straggler_s:g} s after the end of generation (rollout.straggler_s)"
         found = []
@@ -215,11 +286,38 @@ class Responding:
                 verdict=PENDING,
             )
             found.append((completion.prompt, response))
-            put = self.collector.put(response, (number, code_block(response.text)), _program)
-            self._judged([*put, *self.collector.settle()])
+            self._put(response, number)
         self.collector.close()
         found.sort(key=lambda item: (item[0], item[1].sample))
         self.responses = [response for _, response in found]
+        if repair is not None:
+            where = {id(response): numbers[at] for at, response in found}
+            for turn in range(2, repair.turns + 1):
+                self._again(repair, turn, where)
+
+    def _put(self, response: Response, number: int) -> None:
+        """Have a response judged, and set the verdicts that have come in."""
+        put = self.collector.put(response, (number, code_block(response.text)), _program)
+        self._judged([*put, *self.collector.settle()])
+
+    def _again(self, repair: Repair, turn: int, numbers: Mapping[int, int]) -> None:
+        """Another try for each response that has failed. A fault of the judge, or a verdict too late, ends one."""
+        self.all()
+        failed = [one for one in self.responses if not one.accepted and not one.faulty]
+        for one in failed:
+            message = repair.tell(one.problem, one.verdict)
+            told = repair.encode(one.ids, message)
+            last = Try(one.ids, one.logprobs, one.truncated, one.text, one.verdict, message, told, repair.trained)
+            one.earlier.append(last)
+            one.ids, one.verdict = [], PENDING
+        self.collector.reopen()
+        prompts = [[*one.prompt, *one.tokens] for one in failed]
+        for completion in repair.sample(prompts, turn):  # also of none: devices may gather their weights for it
+            one = failed[completion.prompt]
+            one.ids, one.logprobs, one.truncated = completion.ids, completion.logprobs, completion.truncated
+            one.text = written(self.decode, prompts[completion.prompt], one.ids)
+            self._put(one, numbers[id(one)])
+        self.collector.close()
 
     @property
     def left(self) -> bool:

@@ -12,6 +12,8 @@ depends on each word:
     mbpp            the prompt of the paper Program Synthesis with Large Language Models, without its examples;
                     where tests use a class that the answer has to define (367: Node), the class follows the tests;
                     of MBPP+ the one assert that its prompt shows stands for the tests
+
+`feedback` is the message between two tries.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import ast
 import re
 import warnings
 
-from .schema import Problem
+from .schema import Problem, Verdict, nearest
 
 ANSWER = "Put the answer in one ```python block."
 OURS = {  # style: the last sentences of its prompts
@@ -29,6 +31,7 @@ OURS = {  # style: the last sentences of its prompts
     "Then put the answer in one ```python block at the end.",
 }
 STYLES = (*OURS, "livecodebench", "humaneval", "mbpp")
+SHOWN = ("nothing", "verdict", "error", "difference")  # what a model may see of a verdict
 Message = dict[str, str]
 
 _LCB_SYSTEM = (
@@ -137,3 +140,40 @@ def _contract(problem: Problem) -> tuple[str, str]:
     else:  # asserts without a name for what they call: one of them has to be shown, or nobody could know it
         return "Write Python code that makes this hold:", problem.asserts[0].strip()
     return (f"{contract} Complete this:", starter) if starter else (contract, "")
+
+
+_MEANING = {
+    "wrong_answer": "gives a wrong answer",
+    "time_limit": "takes too long",
+    "memory_limit": "takes too much memory",
+    "output_limit": "writes too much output",
+    "runtime_error": "fails while it runs",
+    "compile_error": "is not valid code",
+    "no_code": "was not found: the answer has no complete fenced code block",
+}
+
+
+def check_shown(show: str) -> str:
+    """Return `show`; raise ValueError if there is no such level."""
+    if show not in SHOWN:
+        raise ValueError(f"show is {show!r}{nearest(show, SHOWN) or '; it is one of ' + ', '.join(SHOWN)}")
+    return show
+
+
+def feedback(problem: Problem, verdict: Verdict, show: str = "verdict") -> str:
+    """Return the message to a model whose program failed. What it may see of the verdict (`show`), from little to much:
+
+    nothing      that the program is not right
+    verdict      the kind of failure, such as wrong_answer or time_limit. (default)
+    error        also what the program itself did wrong: its exception, its syntax error, the time it took. Never what
+                 was expected. The exception may carry the test's input, where the program puts it there.
+    difference   the judge's whole message: for a wrong answer what was expected, as far as the first difference. A
+                 second try can print what the first was told, so give its reward less weight, or use other tests.
+    """
+    said = "is not right" if show == "nothing" else _MEANING.get(verdict.verdict, "is not right")
+    # an assert is quoted in a message, and holds what is expected
+    own = verdict.verdict not in ("wrong_answer", "internal_error") and problem.kind != "assert"
+    own = own or verdict.verdict == "compile_error"
+    if verdict.message and (show == "difference" or (show == "error" and own)):
+        said += f" ({verdict.message})"
+    return f"Your program {said}. Write the whole program again, corrected, in one fenced code block."

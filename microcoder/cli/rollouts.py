@@ -107,20 +107,27 @@ def _print_rollouts(rollouts: list[dict[str, Any]], asked: dict[str, str]) -> No
         if rollout["problem"] != last and asked.get(rollout["problem"]):
             echo(_quoted(asked[rollout["problem"]]))
         last = rollout["problem"]
-        if console.is_terminal:
-            _print_colours(console, rollout)
-        else:
-            message = rollout.get("message")
-            echo(f"--- {_header(rollout)}\n{visible(rollout['completion'])}")
-            echo(f"judge: {visible(message)}\n" if message else "")
+        for number, one in enumerate(rollout.get("earlier") or [], 1):
+            _print_try(console, f"{visible(rollout['problem'])}  {visible(one['verdict'])}  try {number}", one)
+            echo(_quoted(one["told"]))
+        _print_try(console, _header(rollout), rollout)
 
 
-def _print_colours(console: Console, rollout: dict[str, Any]) -> None:
+def _print_try(console: Console, header: str, rollout: dict[str, Any]) -> None:
+    """Print what the model wrote, and what the judge said of it."""
+    if console.is_terminal:
+        return _print_colours(console, header, rollout)
+    message = rollout.get("message")
+    echo(f"--- {header}\n{visible(rollout['completion'])}")
+    echo(f"judge: {visible(message)}\n" if message else "")
+
+
+def _print_colours(console: Console, header: str, rollout: dict[str, Any]) -> None:
     from rich.syntax import Syntax
     from rich.text import Text
 
     style = {ACCEPTED: "bold green", "internal_error": "bold magenta"}.get(rollout["verdict"], "bold red")
-    console.print(Text(f"--- {_header(rollout)}", style=style))
+    console.print(Text(f"--- {header}", style=style))
     text = visible(rollout["completion"])  # shown as it is, fences and all; the Python in them is highlighted
     console.print(Syntax(text, "markdown", theme="ansi_dark", background_color="default", word_wrap=True))
     message = rollout.get("message")
@@ -136,7 +143,8 @@ def _quoted(prompt: str) -> str:
 def _header(rollout: dict[str, Any]) -> str:
     numbers = [f"{name} {_short(rollout.get(name))}" for name in ("row", "reward", "advantage", "length")]
     flags = [name for name in FLAGS if rollout.get(name)]
-    return "  ".join([visible(rollout["problem"]), rollout["verdict"], *numbers, *flags])
+    tries = [f"try {len(rollout['earlier']) + 1}"] if rollout.get("earlier") else []
+    return "  ".join([visible(rollout["problem"]), rollout["verdict"], *tries, *numbers, *flags])
 
 
 def _short(value: float | None) -> str:

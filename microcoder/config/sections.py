@@ -253,6 +253,24 @@ class GrpoConfig(Section):
     diversity_target: float = Field(
         default=0.0, ge=0, le=1, description="D* for temperature = auto; 0: measured by a pilot run, and kept."
     )
+    turns: int = Field(
+        default=1,
+        ge=1,
+        le=8,
+        description="Tries at most for each response. A try that fails is followed by the judge's message and another "
+        "one; the reward is that of the last try. Evaluations have one try.",
+    )
+    feedback: Literal["nothing", "verdict", "error", "difference"] = Field(
+        default="verdict",
+        description="What a model is told of a failed try, where there are turns. nothing: that it is not right; "
+        "verdict: the kind of failure; error: also its exception or syntax error; difference: the judge's whole "
+        "message, which holds expected outputs, so that a second try can print them.",
+    )
+    trained_turns: Literal["all", "last"] = Field(
+        default="all",
+        description="Whose tokens are trained on, where there are turns: all tries', by the reward of the last, or the "
+        "last try's alone. What the model is told between them never is.",
+    )
     control: Literal["none", "shuffled_rewards"] = Field(
         default="none",
         description="A control experiment. shuffled_rewards: rewards are shuffled among a step's responses.",

@@ -1,13 +1,6 @@
 """CodeEnv: a problem as an environment with reset and step, as Gymnasium has them.
 
-What a model may see of a verdict (`show`), from little to much:
-
-    nothing      that the program is not right
-    verdict      the kind of failure, such as wrong_answer or time_limit. (default)
-    error        also what the program itself did wrong: its exception, its syntax error, the time it took. Never what
-                 was expected. The exception may carry the test's input, where the program puts it there.
-    difference   the judge's whole message: for a wrong answer what was expected, as far as the first difference. A
-                 second try can print what the first was told, so give its reward less weight, or use other tests.
+What a model may see of a verdict (`show`) is told by `microcoder.prompts.feedback`.
 """
 
 from __future__ import annotations
@@ -17,41 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..judge.base import Judging
-from ..prompts import messages
-from ..schema import Problem, Verdict, nearest
+from ..prompts import check_shown, feedback, messages
+from ..schema import Problem, nearest
 from .reward import CodeReward, Completion, Problems, problems_by_id, text_of
 from .shared import JudgeSetting
 
-SHOWN = ("nothing", "verdict", "error", "difference")
 Messages = list[dict[str, str]]
-
-_MEANING = {
-    "wrong_answer": "gives a wrong answer",
-    "time_limit": "takes too long",
-    "memory_limit": "takes too much memory",
-    "output_limit": "writes too much output",
-    "runtime_error": "fails while it runs",
-    "compile_error": "is not valid code",
-    "no_code": "was not found: the answer has no complete fenced code block",
-}
-
-
-def check_shown(show: str) -> str:
-    """Return `show`; raise ValueError if there is no such level."""
-    if show not in SHOWN:
-        raise ValueError(f"show is {show!r}{nearest(show, SHOWN) or '; it is one of ' + ', '.join(SHOWN)}")
-    return show
-
-
-def feedback(problem: Problem, verdict: Verdict, show: str = "verdict") -> str:
-    """Return the message to a model whose program failed."""
-    said = "is not right" if show == "nothing" else _MEANING.get(verdict.verdict, "is not right")
-    # an assert is quoted in a message, and holds what is expected
-    own = verdict.verdict not in ("wrong_answer", "internal_error") and problem.kind != "assert"
-    own = own or verdict.verdict == "compile_error"
-    if verdict.message and (show == "difference" or (show == "error" and own)):
-        said += f" ({verdict.message})"
-    return f"Your program {said}. Write the whole program again, corrected, in one fenced code block."
 
 
 class CodeEnv:
@@ -60,7 +24,7 @@ class CodeEnv:
     Args:
         problems: A file of problems, or Problems.
         turns: Tries for each problem. After a failed one that is not the last, the model is told what `show` allows.
-        show: `"nothing"`, `"verdict"`, `"error"` or `"difference"`; see `microcoder.rewards.env`.
+        show: `"nothing"`, `"verdict"`, `"error"` or `"difference"`; see `microcoder.prompts.feedback`.
         judge: As in CodeReward.
         shape: As in CodeReward. The last try gets the reward.
         seed: Seed of the order of problems.

@@ -23,9 +23,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..prompts import messages
+from ..prompts import check_shown, feedback, messages
 from ..schema import Problem, Verdict
-from .env import check_shown, feedback
 from .reward import CodeReward
 
 try:
@@ -135,7 +134,7 @@ class RepairEnvConfig(vf.EnvConfig):
     turns: int = 1
     """Tries for each problem. The last one gets the reward."""
     show: str = "verdict"
-    """What the model is told of a failed try: nothing, verdict, error or difference; see `microcoder.rewards.env`."""
+    """What the model is told of a failed try: nothing, verdict, error or difference; see `prompts.feedback`."""
 
 
 class RepairEnv(vf.Env[RepairEnvConfig]):

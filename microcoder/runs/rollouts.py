@@ -1,10 +1,12 @@
 """The rollouts of steps: one compressed file for each step, an index of the files, and a file of groups.
 
 A rollout is a flat record: step, row, problem (its id), completion, code, verdict, strategy, message, reward,
-advantage, length, truncated, repeated, masked, temperature, sample. A step's file begins with the statements of its
-problems and the prompts that the model saw, so it can be read on its own. The completions of the evaluation after a
-step are in test_00040.jsonl.gz beside step_00040.jsonl.gz; the index and the groups cover training only. A file that
-unpacks to more than LARGEST bytes is not read to its end.
+advantage, length, truncated, repeated, masked, temperature, sample. With several turns (grpo.turns) these are of its
+last try, and `earlier` lists those before it: completion, code, verdict, message, told, length, truncated.
+
+A step's file begins with the statements of its problems and the prompts that the model saw, so it can be read on its
+own. The completions of the evaluation after a step are in test_00040.jsonl.gz beside step_00040.jsonl.gz; the index and
+the groups cover training only. A file that unpacks to more than LARGEST bytes is not read to its end.
 
 The index only saves time. An entry whose file is gone or has another size is ignored, and a file that is not listed is
 read instead, so a kill between the two writes loses nothing.

@@ -1,7 +1,7 @@
 """A model and prompts in; completions out, each as soon as it is finished."""
 
 from .graph import GraphSampler, sampler_for
-from .sampler import Completion, Sampler, Sampling, encode
+from .sampler import Completion, Sampler, Sampling, encode, encode_next
 from .shadow import NotCapturable
 from .vllm import VllmError, VllmSampler
 
@@ -14,5 +14,6 @@ __all__ = [
     "VllmError",
     "VllmSampler",
     "encode",
+    "encode_next",
     "sampler_for",
 ]

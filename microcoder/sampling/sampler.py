@@ -95,6 +95,30 @@ def encode(tokenizer: Any, messages: list[dict[str, str]], chat: Mapping[str, An
     return list(ids)
 
 
+MARK = "0f41c2"  # stands for what a model wrote, to find where a chat template goes on after it
+
+
+def encode_next(
+    tokenizer: Any, ids: Sequence[int], message: str, ends: Sequence[int], chat: Mapping[str, Any] | None = None
+) -> list[int]:
+    """Encode what stands between two turns of a model: the end of the first, as far as `ids`, which it wrote, have not
+    come to it; the user's message; and what opens the next. `ends`: tokens that end a turn.
+
+    What the model wrote is never encoded again: its own tokens stay what they are, thoughts included.
+    """
+    if tokenizer.chat_template is None:
+        return list(tokenizer(f"\n\n{message}\n", add_special_tokens=False)["input_ids"])
+    talk = [("user", "."), ("assistant", MARK), ("user", message)]
+    messages = [{"role": role, "content": content} for role, content in talk]
+    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **(chat or {}))
+    if MARK not in text or message.strip() not in text:
+        raise ValueError(
+            "the model's chat template leaves out what was said before, so it has no turns; set grpo.turns=1"
+        )
+    found = list(tokenizer(text.partition(MARK)[2], add_special_tokens=False)["input_ids"])
+    return found[1:] if ids and ids[-1] in ends and found[:1] and found[0] in ends else found
+
+
 class Sampler:
     """Sample from a causal language model with transformers. The model's weights may change between calls.
 

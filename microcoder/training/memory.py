@@ -72,6 +72,7 @@ CUDA = int(1.2 * GIB)  # context and libraries
 VLLM = 0.3  # the share of a GPU that vLLM takes inside TRL
 RESERVE = 0.08  # the share of the memory that no plan touches: pieces too small to be used
 MOST_TOKENS, MOST_TOKENS_CPU = 32768, 16384  # of a pass that is "auto"
+TOLD = {"nothing": 64, "verdict": 64, "error": 256, "difference": 256}  # tokens of grpo.feedback, at most or nearly
 ENOUGH_TOKENS = 8192  # a pass of so many without recomputation is better than a larger one with it
 
 
@@ -181,11 +182,16 @@ class MemoryPlan:
     device: Device
 
     @property
-    def longest(self) -> int:
-        """Tokens of the longest prompt and the longest response."""
+    def limit(self) -> int:
+        """Tokens of the longest try."""
         train = self.config.train
-        later = (stage.max_response_tokens or 0 for stage in train.stages)
-        return self.prompt + max([train.max_response_tokens, *later])
+        return max([train.max_response_tokens, *(stage.max_response_tokens or 0 for stage in train.stages)])
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest prompt and the longest response: all of its tries, and what is told between them."""
+        grpo = self.config.grpo
+        return self.prompt + grpo.turns * self.limit + (grpo.turns - 1) * TOLD[grpo.feedback]
 
     def parts(self) -> dict[str, int]:
         """The bytes of each part on one device."""
@@ -275,7 +281,7 @@ class MemoryPlan:
             return 0
         if not self.device.gpu or rollout.engine == "transformers":
             return rows * self._cached(self.longest, 2 if self.config.model.dtype == "bfloat16" else 4)
-        prompts = min(counts.problems // counts.devices, rows)
+        prompts = rows if self.config.grpo.turns > 1 else min(counts.problems // counts.devices, rows)  # or shared
         wanted = rows * self._cached(self.longest - self.prompt) + prompts * self._cached(self.prompt)
         return max(self.response, min(wanted, int(rollout.memory * self.device.memory)))
 
@@ -362,7 +368,7 @@ class MemoryPlan:
             ways["train.update=packed"] = {"train__update": "packed"}
         elif train.pass_tokens != "auto":
             ways["train.pass_tokens=auto"] = {"train__pass_tokens": "auto"}
-        limits = [1 << n for n in range(8, 17) if 1 << n < self.longest - self.prompt]
+        limits = [1 << n for n in range(8, 17) if 1 << n < self.limit]
         shorter = [n for n in limits if peak(self._shorter(n).fitted().least()) <= self.device.usable]
         found = {words: self.having(**settings) for words, settings in ways.items()}
         return found | {f"train.max_response_tokens={n}": self._shorter(n) for n in shorter[-1:]}

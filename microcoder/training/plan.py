@@ -95,6 +95,7 @@ def batches(config: Config, devices: int = 1) -> Batches:
     """Work out the batch sizes of a step. Refuse sizes that do not divide, and name some that do."""
     config = settled(config)
     objective_of(config)
+    _turns(config)
     train, samples = config.train, config.grpo.samples
     if config.grpo.importance in ("token", "sequence") and train.update == "padded" and config.run.engine == "trl":
         raise PlanError(
@@ -136,6 +137,20 @@ def batches(config: Config, devices: int = 1) -> Batches:
             f"device; set it to one of {_some(_divisors(share // devices))}"
         )
     return Batches(problems, samples, mini, micro, devices)
+
+
+def _turns(config: Config) -> None:
+    """Refuse repair turns where nobody has built or tried them."""
+    turns = config.grpo.turns
+    if turns > 1 and config.run.engine == "verl":
+        raise PlanError(
+            f"grpo.turns={turns} is made by run.engine=trl only: with verl each response is one try; "
+            "set run.engine=trl, or grpo.turns=1"
+        )
+    if turns > 1 and config.rollout.engine == "vllm":
+        raise PlanError(
+            f"grpo.turns={turns} has not been tried with rollout.engine=vllm; set rollout.engine=auto, or grpo.turns=1"
+        )
 
 
 def order(problems: int, counts: Batches, steps: int, seed: int) -> list[int]:
@@ -313,10 +328,12 @@ def _stages(config: Config, counts: Batches, made: TrainingPlan) -> None:
     auto = config.grpo.temperature == "auto"
     for stage, begin, end in segments(planned, config.train.steps):
         temperature = "T(D)" if auto and stage.temperature == planned[0].temperature else f"{stage.temperature:g}"
-        most = counts.responses * stage.max_response_tokens
+        turns = config.grpo.turns
+        most = counts.responses * turns * stage.max_response_tokens
+        what = "response" if turns == 1 else f"try, {turns} tries a response"
         made.say(
             "stage",
-            f"steps {begin} to {end}: temperature {temperature}, up to {stage.max_response_tokens} tokens a response, "
+            f"steps {begin} to {end}: temperature {temperature}, up to {stage.max_response_tokens} tokens a {what}, "
             f"{most:,} a step; {(end - begin + 1) * counts.updates} updates",
         )
 
@@ -331,6 +348,8 @@ def _extras(config: Config) -> str:
     ]
     parts += [f"dynamic sampling, up to {grpo.dynamic_sampling} rounds"] * bool(grpo.dynamic_sampling)
     parts += ["overlong shaping"] * bool(grpo.overlong_buffer)
+    trained = {"all": "all tries", "last": "the last try"}[grpo.trained_turns]
+    parts += [f"{grpo.turns} turns (told: {grpo.feedback}; {trained} trained)"] * (grpo.turns > 1)
     parts += [f"CONTROL: {grpo.control}"] * (grpo.control != "none")
     return ", ".join(parts)
 

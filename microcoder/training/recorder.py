@@ -113,7 +113,7 @@ class StepRecorder(TrainerCallback):
         batch = trainer.gathered()
         sums = trainer.sums()
         tokens = max(sums["tokens"], 1)
-        found = measures(batch, counts.samples)
+        found = measures(batch, counts.samples, self.setup.config.grpo.turns)
         kl = {"kl": sums["kl"] / tokens} if self.setup.config.grpo.kl else {}
         if trainer.is_world_process_zero():
             found_texts = texts([*batch.responses, *batch.discarded], trainer.prompt_text)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..collect import Responding, Response
+from ..collect import FAULT, Responding, Response, Try
 from ..config import Config, GrpoConfig
 from ..grpo import (
     Stage,
@@ -90,7 +90,7 @@ def collect(
     batch may be returned while it is being judged (not where a step needs all of its rewards at once).
     """
     samples = settings.samples
-    responding = ask(numbers, _seed(seed, step, 0, first_row))
+    responding = ask(numbers, drawn(seed, step, 0, first_row))
     if flows and not settings.dynamic_sampling and settings.control == "none":
 
         def one(group: list[Response], row: int) -> None:
@@ -107,7 +107,7 @@ def collect(
         if not fresh:
             break
         numbers = [*numbers, *fresh]
-        more, seconds = ask(fresh, _seed(seed, step, turn, first_row)).all()
+        more, seconds = ask(fresh, drawn(seed, step, turn, first_row)).all()
         for name, value in seconds.items():
             batch.seconds[name] += value
         _replace(batch, silent, more, samples)
@@ -139,7 +139,7 @@ def weigh(responses: list[Response], settings: GrpoConfig, stage: Stage, seed: i
         rewards = rewards + overlong_penalty(lengths, limit, min(buffer, limit))
     if settings.control == "shuffled_rewards":
         order = valid.nonzero()[:, 0]
-        generator = torch.Generator().manual_seed(_seed(seed, step, 1 << 20, first_row))
+        generator = torch.Generator().manual_seed(drawn(seed, step, 1 << 20, first_row))
         rewards[order] = rewards[order[torch.randperm(len(order), generator=generator)]]
     for response in responses:
         response.repeated = ends_in_repetition(response.ids, m, settings.repeat)
@@ -186,12 +186,17 @@ def _incomplete(responses: Sequence[Response], samples: int) -> torch.Tensor:
     return torch.tensor([response.cut for response in responses]).reshape(-1, samples).any(1)
 
 
-def _seed(seed: int, step: int, turn: int, first_row: int) -> int:
-    return random.Random(f"{seed} {step} {turn} {first_row}").getrandbits(62)
+def drawn(*numbers: int) -> int:
+    """Return a seed that follows from numbers."""
+    return random.Random(" ".join(map(str, numbers))).getrandbits(62)
 
 
-def measures(batch: Batch, samples: int) -> dict[str, Any]:
-    """Compute the metrics of a step from its responses."""
+def measures(batch: Batch, samples: int, turns: int = 1) -> dict[str, Any]:
+    """Compute the metrics of a step from its responses.
+
+    With several turns these are of the last tries, but for tokens and entropy, which are of all, and D, which is of the
+    first: they answered the same prompt.
+    """
     rows = batch.responses
     everything = [*rows, *batch.discarded]
     rewards = [row.reward for row in rows if row.reward is not None]
@@ -205,6 +210,7 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
     return {
         "reward": _mean(rewards),
         "accuracy": _mean(judged),
+        **(_repairs(everything) if turns > 1 else {}),
         **({} if also is None else {"accuracy_also": also}),
         "length_mean": _mean(lengths),
         "length_max": max(lengths),
@@ -212,8 +218,8 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
         "truncated_share": _mean([row.truncated for row in rows]),
         "repeated_share": _mean([row.repeated for row in rows]),
         "masked_share": _mean([row.masked for row in rows]),
-        "entropy": -_mean([value for row in rows for value in row.logprobs]),
-        "diversity": diversity([row.ids for row in rows], samples),
+        "entropy": -_mean([value for row in rows for one in row.tries for value in one.logprobs]),
+        "diversity": diversity([row.first.ids for row in rows], samples),
         "no_signal_share": 1 - _mean(signal(rows, samples).tolist()),
         "no_code_share": verdicts.get("no_code", 0) / len(everything),
         "judge_faults": sum(row.faulty and not row.cut for row in everything),
@@ -222,8 +228,18 @@ def measures(batch: Batch, samples: int) -> dict[str, Any]:
         "tests_mean": _mean([_tests(row.problem) for row in everything]),
         "quoted_share": _quoted(everything),
         "rows": len(everything),
-        "tokens": sum(len(row.ids) for row in everything),
+        "tokens": sum(len(one.ids) for row in everything for one in row.tries),
         "verdicts": verdicts,
+    }
+
+
+def _repairs(rows: Sequence[Response]) -> dict[str, float]:
+    """The accuracy of first tries; of those that were followed by another, the share whose last try is accepted."""
+    first = [row.first.verdict for row in rows]
+    again = [row.accepted for row in rows if row.earlier and not row.faulty]
+    return {
+        "accuracy_first": _mean([verdict.verdict == ACCEPTED for verdict in first if verdict.verdict != FAULT]),
+        "repaired_share": _mean(again),
     }
 
 
@@ -248,9 +264,22 @@ def records(batch: Batch, temperature: float, first_row: int = 0) -> list[dict[s
             "discarded": row.discarded,
             "cut": row.cut,
             "temperature": temperature,
+            **({"earlier": [_earlier(one) for one in row.earlier]} if row.earlier else {}),
         }
         for n, row in enumerate([*batch.responses, *batch.discarded])
     ]
+
+
+def _earlier(one: Try) -> dict[str, Any]:
+    return {
+        "completion": one.text,
+        "code": code_block(one.text) or "",
+        "verdict": one.verdict.verdict,
+        "message": one.verdict.message,
+        "told": one.message,
+        "length": len(one.ids),
+        "truncated": one.truncated,
+    }
 
 
 def texts(responses: Sequence[Response], decode: Callable[[list[int]], str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,19 +30,20 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
-from ..collect import Responding
+from ..collect import Repair, Responding
 from ..config import Config
 from ..grpo import Objective, Stage, policy_loss, token_logprobs
 from ..judge.base import Judging
 from ..models import ModelSource
 from ..models.weights import load_tokenizer
-from ..sampling import Completion, Sampling, sampler_for
+from ..prompts import feedback
+from ..sampling import Completion, Sampling, encode_next, sampler_for
 from ..schema import Problem
 from .arguments import adapter, arguments, importance_of, optimizer_of
 from .packed import share_prompts
 from .plan import Batches, objective_of, order
 from .recorder import saving
-from .step import Batch, alike, collect, dealt, load_model
+from .step import Batch, alike, collect, dealt, drawn, load_model
 from .update import PackedUpdates, Update, scored
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
@@ -111,7 +113,8 @@ class TrlStageTrainer(GRPOTrainer):
 
         def ask(chosen: Sequence[int], seed: int) -> Responding:
             sampling = self.sampling(self.stage.temperature, samples, seed)
-            return self.respond(chosen, self.problems, self.prompts, sampling, self.config.rollout.straggler_s)
+            turns, straggler_s = self.config.grpo.turns, self.config.rollout.straggler_s
+            return self.respond(chosen, self.problems, self.prompts, sampling, straggler_s, turns)
 
         self.batch = collect(
             groups,
@@ -128,11 +131,12 @@ class TrlStageTrainer(GRPOTrainer):
             self.sampler.release()
         self.seconds["rollout"] += time.perf_counter() - started
         rows = self.batch.responses
-        return {
+        found = {
             "prompt_ids": [row.prompt for row in rows],
-            "completion_ids": [row.ids for row in rows],
+            "completion_ids": [row.tokens for row in rows],
             "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
         }
+        return found if self.config.grpo.turns == 1 else found | {"env_mask": [row.trained for row in rows]}
 
     def sampling(
         self, temperature: float, samples: int, seed: int, limit: int = 0, top: tuple[float, int] | None = None
@@ -148,10 +152,22 @@ class TrlStageTrainer(GRPOTrainer):
         prompts: Sequence[list[int]],
         sampling: Sampling,
         straggler_s: float = 0.0,
+        turns: int = 1,
     ) -> Responding:
-        """Responses of the model as it is now; also how it is evaluated."""
+        """Responses of the model as it is now; also how it is evaluated, with one turn."""
         sample = partial(self.sample, sampling=sampling)
-        return Responding(numbers, problems, prompts, sample, self.text, self.judge, straggler_s)
+        repair = self._repair(sampling, turns) if turns > 1 else None
+        return Responding(numbers, problems, prompts, sample, self.text, self.judge, straggler_s, repair)
+
+    def _repair(self, sampling: Sampling, turns: int) -> Repair:
+        def encode(ids: list[int], message: str) -> list[int]:
+            return encode_next(self._tokenizer, ids, message, self.eos_token_ids, self.config.model.chat)
+
+        def sample(prompts: list[list[int]], turn: int) -> Iterator[Completion]:
+            return self.sample(prompts, replace(sampling, samples=1, seed=drawn(sampling.seed, turn)))
+
+        grpo = self.config.grpo
+        return Repair(turns, partial(feedback, show=grpo.feedback), encode, sample, grpo.trained_turns == "all")
 
     def sample(self, prompts: list[list[int]], sampling: Sampling) -> Iterator[Completion]:
         """Completions of the model as it is now; also how it is evaluated."""
@@ -264,7 +280,7 @@ class TrlStageTrainer(GRPOTrainer):
         passes = self.counts.passes
         for first in range(0, len(self._buffered_inputs), passes):
             window = self._buffered_inputs[first : first + passes]
-            counted = torch.stack([part["completion_mask"].sum() for part in window]).sum()
+            counted = torch.stack([_trained(part).sum() for part in window]).sum()
             total = int(self.accelerator.gather(counted).sum())
             parts = dealt(window, self.counts.micro, not self.objective.kl, self._most)
             self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in parts]
@@ -277,7 +293,7 @@ class TrlStageTrainer(GRPOTrainer):
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
         ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
         attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
-        mask = inputs["completion_mask"]  # (n, t)
+        mask = _trained(inputs)  # (n, t)
         if not len(ids):  # nothing to learn from in this pass, on any device
             return 0.0 * next(weight for weight in model.parameters() if weight.requires_grad).sum()
         logprobs, _, _ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.size(1))
@@ -391,3 +407,9 @@ class TrlStageTrainer(GRPOTrainer):
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
+
+
+def _trained(inputs: dict[str, Any]) -> torch.Tensor:
+    """(n, t) 1 at tokens that are trained on: not at padding, nor where the model was told something between turns."""
+    mask: torch.Tensor = inputs["completion_mask"]
+    return mask if "tool_mask" not in inputs else mask * inputs["tool_mask"]

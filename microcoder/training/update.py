@@ -47,7 +47,7 @@ class Update:
     """The passes of one update on this device."""
 
     passes: Iterable[Pass] = ()
-    tokens: int = 0  # of all responses of the update on all devices, also of those that are left out
+    tokens: int = 0  # that are trained on, of all responses on all devices, also of those that are left out
     first: bool = True  # of its step
     count: int = 0  # of the passes; 0: unknown, there is one device
 
@@ -80,9 +80,9 @@ class PackedUpdates:
         updates: list[Update] = []
         for rows in self._shares(responses):
             passes = self._passes(rows)
-            tokens, most = self._over_devices(sum(len(row.ids) for row in rows), len(passes))
+            tokens, most = self._over_devices(sum(sum(row.trained) for row in rows), len(passes))
             shortest = min(
-                (row for row in rows if row.ids), key=lambda row: len(row.prompt) + len(row.ids), default=None
+                (row for row in rows if row.ids), key=lambda row: len(row.prompt) + len(row.tokens), default=None
             )
             if shortest is not None:
                 passes += [Pass([shortest], idle=True) for _ in range(most - len(passes))]
@@ -97,7 +97,7 @@ class PackedUpdates:
         for n, rows in enumerate(shares):
             meanwhile = None if n else lambda: self.remember(model, self._passes(later))
             passes = self._flowing(rows, n * self.counts.mini, tail, meanwhile)
-            updates.append(Update(passes, sum(len(row.ids) for row in rows), first=n == 0))
+            updates.append(Update(passes, sum(sum(row.trained) for row in rows), first=n == 0))
         return updates
 
     def _flowing(
@@ -137,7 +137,7 @@ class PackedUpdates:
 
     def _passes(self, rows: Sequence[Response]) -> list[Pass]:
         live = [row for row in rows if self._live(row)]
-        parts = fill([(row.prompt, row.ids) for row in live], self.counts.pass_tokens)
+        parts = fill([(row.prompt, row.tokens) for row in live], self.counts.pass_tokens)
         return [Pass([live[n] for n in numbers]) for numbers in parts]
 
     def _live(self, row: Response) -> bool:
@@ -161,18 +161,19 @@ class PackedUpdates:
             self.old.update({id(row): values for row, values in zip(part.rows, found, strict=True)})
 
     def packed(self, part: Pass) -> Packed:
-        return pack([(row.prompt, row.ids) for row in part.rows], self.device)
+        return pack([(row.prompt, row.tokens) for row in part.rows], self.device)
 
     def loss(self, model: Any, part: Pass, update: Update, limit: int) -> Loss:
         """The part of the update's loss that a pass gives."""
         packed = self.packed(part)
         logprobs = self.score(model, packed)
         advantages = torch.tensor([0.0 if part.idle else row.advantage for row in part.rows], device=self.device)
-        mask = packed.mask & (not part.idle)
+        trained = torch.tensor([flag for row in part.rows for flag in row.trained], device=self.device)
+        mask = packed.mask.masked_scatter(packed.mask, trained) & (not part.idle)  # (responses, longest)
         old = logprobs.detach()
         if not update.first:
             old = pad_sequence([self.old[id(row)] for row in part.rows], batch_first=True)
-        sampled = torch.tensor([value for row in part.rows for value in row.logprobs], device=self.device)
+        sampled = torch.tensor([value for row in part.rows for value in row.sampled], device=self.device)
         gap = (old - old.masked_scatter(packed.mask, sampled.to(old.dtype))) * mask  # (responses, longest)
         self.differences.append(gap[mask])
         return policy_loss(

@@ -117,7 +117,7 @@ def _steps(
     for step in spread(steps):
         record = answers.step(run, step, test)
         groups = [answers.group(run, step, group["problem"], test) for group in record["groups"]]
-        size = sum(len(str(row.get("completion"))) + 400 for group in groups for row in group["rows"])
+        size = sum(_size(row) for group in groups for row in group["rows"])
         if filled + size > room and (chosen or test):
             break
         chosen.append(step)
@@ -126,6 +126,12 @@ def _steps(
         for group in groups:
             _keep(found, group, "group", of=run, step=step, problem=group["problem"], **asked)
     return sorted(chosen), filled
+
+
+def _size(row: dict[str, Any]) -> int:
+    """About the bytes that a rollout fills."""
+    tries = [row, *(row.get("earlier") or [])]
+    return sum(len(str(one.get("completion"))) + 400 for one in tries)
 
 
 def _finders(found: dict[str, Any], answers: Questions, run: str, steps: set[int]) -> None:

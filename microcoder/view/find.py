@@ -148,8 +148,9 @@ def _hack(row: dict[str, Any], programs: dict[str, tuple[str, int]]) -> Iterator
 
 
 def _text(row: dict[str, Any], wanted: str) -> Iterator[str]:
-    for name in ("completion", "message", "problem"):
-        value = str(row.get(name) or "")
+    tries = [(name, one.get(name)) for one in row.get("earlier") or [] for name in ("completion", "message")]
+    for name, text in [*((name, row.get(name)) for name in ("completion", "message", "problem")), *tries]:
+        value = str(text or "")
         at = value.casefold().find(wanted) if wanted else -1
         if at >= 0:
             yield f"{name}: {' '.join(value[max(0, at - 30) : at + 60].split())}"

@@ -65,6 +65,12 @@ PANELS = [
         share=True,
     ),
     _panel(
+        "Repair",
+        "with several turns: share of first tries that are accepted, and of those that failed, the share repaired",
+        ["accuracy_first", "repaired_share"],
+        share=True,
+    ),
+    _panel(
         "Accuracy by difficulty",
         "share of accepted programs of held-out problems, by their label or by bands of their score",
         [],

@@ -28,6 +28,8 @@ NAME = re.compile(r"(.*)#(\d{1,9})(?:@(\d{1,12}))?", re.DOTALL)  # problem # num
 REPORT = 1 << 20  # bytes of report.md that are shown
 NUMBERS = ("step", "row", "sample", "reward", "advantage", "length", "temperature")
 TEXTS = ("completion", "code", "verdict", "strategy", "message")
+TRY_TEXTS = ("completion", "verdict", "message", "told")  # of a try that was followed by another
+TRIES = 64  # of a rollout that are shown
 _reading = threading.Lock()  # one file at a time, as each can be large
 
 
@@ -112,7 +114,20 @@ def _row(record: Rollout, problem: str) -> Rollout:
     for name in TEXTS:
         if not isinstance(row.get(name), str | None):
             row[name] = str(row[name])
+    if "earlier" in row:
+        tries = row["earlier"] if isinstance(row["earlier"], list) else []
+        row["earlier"] = [_try(one) for one in tries[:TRIES] if isinstance(one, dict)]
     return row
+
+
+def _try(record: dict[str, Any]) -> dict[str, Any]:
+    length = record.get("length")
+    texts = {name: str(record.get(name) or "") for name in TRY_TEXTS}
+    return {
+        **texts,
+        "length": length if isinstance(length, int | float) and abs(length) < 1e15 else None,
+        "truncated": bool(record.get("truncated")),
+    }
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:

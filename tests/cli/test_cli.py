@@ -424,6 +424,7 @@ def test_a_run_of_somebody_elses_does_not_steer_the_terminal(tmp_path, command):
     with Run.create(tmp_path / "run", "", {"model": STEER}) as made:
         made.log(1, {"reward": 0.5})
         row = {"row": 0, "problem": STEER, "completion": STEER, "verdict": STEER, "message": STEER, "reward": 1.0}
+        row["earlier"] = [{"completion": STEER, "verdict": STEER, "message": STEER, "told": STEER}]
         write_rollouts(tmp_path / "run", 1, [{**row, "length": 3, "advantage": 0.0}], {STEER: STEER})
         made.update(reason=STEER, status=STEER)
     done = run(*command, tmp_path / "run")
@@ -431,6 +432,18 @@ def test_a_run_of_somebody_elses_does_not_steer_the_terminal(tmp_path, command):
     assert steers(done.stdout + done.stderr) == []
     if "--json" in command:
         assert json.loads(done.stdout)["completion"] == STEER
+
+
+def test_rollouts_prints_every_try_and_what_the_model_was_told(tmp_path):
+    from microcoder.runs import Run, write_rollouts
+
+    first = {"completion": "print(2)", "verdict": "wrong_answer", "message": "got 2", "told": "It is wrong."}
+    row = {"row": 0, "problem": "p", "completion": "print(1)", "verdict": "accepted", "reward": 1.0, "length": 3}
+    with Run.create(tmp_path / "run", "", {}):
+        write_rollouts(tmp_path / "run", 1, [{**row, "earlier": [first]}])
+    lines = [line for line in run("rollouts", tmp_path / "run").stdout.splitlines() if line]
+    assert lines[:4] == ["--- p  wrong_answer  try 1", "print(2)", "judge: got 2", "> It is wrong."]
+    assert lines[4].startswith("--- p  accepted  try 2  row 0  reward 1") and lines[5] == "print(1)"
 
 
 def test_commands_print_in_one_way_only():

@@ -6,8 +6,8 @@ import pytest
 from faulty_judge import Faulty
 
 import microcoder as mc
+from microcoder.prompts import SHOWN, feedback
 from microcoder.rewards import CodeEnv
-from microcoder.rewards.env import SHOWN, feedback
 
 ONE = {"workers": 1}
 SECRET = mc.Problem("secret", statement="Say it.", tests=[mc.Test("7", "31337")])

@@ -40,7 +40,7 @@ quiet()
 class Scripted(TrlStageTrainer):
     """The fixture takes the place of sampling and judging; all else is the trainer's."""
 
-    def respond(self, numbers, problems, prompts, sampling, straggler_s):
+    def respond(self, numbers, problems, prompts, sampling, straggler_s, turns):
         groups = fixture()
         rows, seconds = [row for n in numbers for row in groups[n]], {"generation_s": 0.0, "judging_s": 0.0}
         return SimpleNamespace(all=lambda: (rows, seconds))

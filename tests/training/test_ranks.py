@@ -31,7 +31,10 @@ PADDED = "16 responses = 1 update x 2 passes x 4 responses x 2 devices"
 PACKED = "16 responses = 1 update x 8 responses in packed passes of up to 400 tokens x 2 devices"
 
 
-@pytest.mark.parametrize("options", [(PADDED,), (PACKED, "train.update=packed", "train.pass_tokens=400")])
+@pytest.mark.parametrize(
+    "options",
+    [(PADDED,), (PACKED, "train.update=packed", "train.pass_tokens=400"), (PADDED, "grpo.turns=2")],
+)
 def test_two_processes_share_a_step_and_one_of_them_writes_it_down(tmp_path, options):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     command += ["-m", "microcoder.cli", "train", "demo", f"train.folder={tmp_path}", *SETTINGS, *options[1:]]
@@ -47,6 +50,7 @@ def test_two_processes_share_a_step_and_one_of_them_writes_it_down(tmp_path, opt
     rows = read_rollouts(run, 1)
     assert len(rows) == 16 and len({row["problem"] for row in rows}) == 4  # whole groups, each of one process
     assert [row["row"] for row in rows] == list(range(16))
+    assert any("earlier" in row for row in rows) == ("grpo.turns=2" in options)
     assert len({row["completion"] for row in rows}) > 4  # the processes do not draw alike
     assert read_info(run)["status"] == "finished" and checkpoints(run)[-1] == 2
     assert json.loads((run / "summary.json").read_text())["after"]["problems"] == 5

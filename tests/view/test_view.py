@@ -302,6 +302,23 @@ def test_a_group_has_the_prompt_that_the_model_saw(tmp_path, in_rows):
     assert questions.step("a", 1)["rows"] == 2
 
 
+def test_a_rollout_has_the_tries_before_its_last_one_and_they_are_searched(tmp_path):
+    Run.create(tmp_path / "runs" / "a", "", {}).close()
+    one = {"completion": "print(41)", "verdict": "wrong_answer", "message": "got 41", "told": "No.", "length": 5}
+    broken = [{"completion": ["x"], "length": "many", "told": None}, "nothing", 3]
+    rows = [rollout(0, "p0", right=True, earlier=[one]), rollout(1, "p0", right=True, earlier=broken)]
+    rows += [rollout(2, "p0", right=True, earlier="none"), rollout(3, "p0", right=True)]
+    write_rollouts(tmp_path / "runs" / "a", 1, rows)
+    questions = Questions(Library(tmp_path / "runs"))
+    found = questions.group("a", 1, "p0")["rows"]
+    assert found[0]["earlier"] == [{**one, "truncated": False}]
+    (made,) = found[1]["earlier"]
+    assert made == {"completion": "['x']", "verdict": "", "message": "", "told": "", "length": None, "truncated": False}
+    assert found[2]["earlier"] == [] and "earlier" not in found[3]
+    (hit,) = questions.find("a", "text", "print(41")["found"]
+    assert (hit["row"], hit["why"]) == (0, "completion: print(41)")
+
+
 def test_the_answers_of_an_evaluation_stand_beside_the_rollouts_of_its_step(answers, tmp_path):
     write_rollouts(tmp_path / "runs" / "a", 10, [rollout(0, "t0", right=True)], {"t0": "Held out."}, test=True)
     assert answers.steps("a")["test"] == [10]

@@ -7,7 +7,19 @@ const VERDICT = { accepted: 'good', internal_error: 'warn', no_code: 'warn' };
 const MARKS = [['truncated', 'cut off at the length limit'], ['repeated', 'ends in repetition'], ['masked', 'its advantage was set to 0 by the truncation mask'], ['discarded', 'replaced by dynamic sampling'], ['cut', 'its verdict was not waited for']];
 const TALL = 30; // lines that are shown at once
 
+// A try that was followed by another: its verdict, what it wrote, and what the model was told of it.
+function earlier(one, n) {
+  return h('section', { class: 'earlier', 'aria-label': `try ${n + 1}, ${one.verdict}` },
+    h('header', {}, h('span', { class: 'quiet' }, `try ${n + 1}`), badge(seen(String(one.verdict ?? 'unknown').replace(/_/g, ' ')), VERDICT[one.verdict] ?? 'bad'),
+      one.truncated ? h('span', { class: 'badge mark', title: MARKS[0][1] }, 'truncated') : null,
+      h('span', { class: 'row' }, `${number(one.length)} tokens`)),
+    one.message ? h('p', { class: 'message' }, h('span', { class: 'quiet' }, 'judge: '), seen(one.message)) : null,
+    h('div', { class: 'text' }, completion(String(one.completion ?? ''))),
+    one.told ? h('p', { class: 'message' }, h('span', { class: 'quiet' }, 'told: '), seen(one.told)) : null);
+}
+
 export function sample(row, chosen) {
+  const before = row.earlier ?? [];
   const text = String(row.completion ?? '');
   const body = h('div', { class: 'text' }, completion(text));
   const long = text.split('\n').length > TALL || text.length > 2500;
@@ -24,6 +36,8 @@ export function sample(row, chosen) {
       h('span', { class: 'row' }, `row ${number(row.row)}`)),
     h('dl', { class: 'numbers' }, numbers.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', { class: name === 'advantage' && value ? (value > 0 ? 'plus' : 'minus') : null }, value === null ? '–' : name === 'advantage' && value > 0 ? `+${number(value)}` : number(value)))),
       row.strategy ? h('div', {}, h('dt', {}, 'accepted by'), h('dd', {}, seen(row.strategy))) : null),
+    before.map(earlier),
+    before.length ? h('p', { class: 'quiet' }, `try ${before.length + 1}`) : null,
     row.message ? h('p', { class: 'message' }, h('span', { class: 'quiet' }, 'judge: '), seen(row.message)) : null,
     body, long ? more : null);
 }
