@@ -25,10 +25,10 @@ from typing import Literal, NamedTuple
 
 from microcoder.files import write_problems
 from microcoder.schema import ACCEPTED, Problem, Test
+from microcoder.study.measures import STYLES
 
 Split = Literal["train", "test"]
 Style = Literal["direct", "trace", "loop"]
-STYLES: tuple[Style, ...] = ("direct", "trace", "loop")
 STEPS = range(2, 17)  # k
 BANDS = (range(2, 5), range(5, 9), range(9, 13), range(13, 17))
 MODULUS = 5

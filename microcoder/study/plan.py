@@ -2,7 +2,7 @@
 
     title, figure, about               figure: the number of the paper's figure, if there is one
     shared = [...]                     settings of all arms, after those of the scale (scales.toml)
-    measurements = ["judging"]         further measurements of finished runs (policies.py)
+    measurements = ["judging"]         further measurements of finished runs: judging (policies.py), styles (measures.py)
     [at.SCALE]                         shared, measurements: instead, at that scale
 
     [[arms]]                           an arm: the settings of `microcoder train` that make it
@@ -65,7 +65,7 @@ TAKEN = {
 }
 ORDER = ("evaluator", "temperature", "data", "context", "truncation", "batch", "kl_clip", "models", "algorithms")
 FOLDER = Path(__file__).parent / "studies"
-MEASUREMENTS = ("judging",)
+MEASUREMENTS = ("judging", "styles")
 PLACE = "{varied}"  # stands for the problems with varied answers in the settings of a study
 
 

@@ -4,6 +4,7 @@
     OUT/SCALE/studies/NAME.toml   the study as it was run: title, figure, about, arms, claims
     OUT/SCALE/runs/NAME/          run directories of `microcoder train`
     OUT/SCALE/judged/NAME.json    further measurements of a run, added to the last line of its metrics
+    OUT/SCALE/styles/NAME.json    shares of the styles of answers at each step, added to the lines of its metrics
 
 Only finished runs count: the last steps of a run that was stopped half-way are not the last steps of its arm. The other
 runs are named. If one of the package's studies was run, the others are listed too, without runs and with open claims.
@@ -160,6 +161,9 @@ def _finished(folder: Path, name: str) -> FinishedRun | None:
     extra = folder / "judged" / f"{name}.json"
     judged = _json(extra) if extra.exists() else {}
     metrics[-1] |= judged
+    shares = folder / "styles" / f"{name}.json"
+    by_step = _json(shares) if shares.exists() else {}
+    metrics = [line | by_step.get(str(line["step"]), {}) for line in metrics]
     return FinishedRun(name, metrics, summary, read_info(path), read_toml(path / "config.toml"), judged)
 
 
