@@ -56,7 +56,9 @@ def main() -> int:
     parser.add_argument("model", nargs="?", help="a model: its folder, or a run")
     parser.add_argument("--run", type=Path, help="instead of a model: a run with evaluations")
     parser.add_argument("--problems", type=Path, help="test.jsonl, with a model")
-    parser.add_argument("--limit", type=int, default=112, metavar="L", help="tokens in a response (112); tested up to 2L")
+    parser.add_argument(
+        "--limit", type=int, default=112, metavar="L", help="tokens in a response (112); tested up to 2L"
+    )
     parser.add_argument("--tries", type=int, default=8, help="responses of a problem (8)")
     parser.add_argument("--first", type=int, default=300, metavar="N", help="so many problems (300)")
     parser.add_argument("--temperature", type=float, default=1.0)

@@ -1,7 +1,8 @@
-"""Pretrain a testbed model from scratch, on answers in three styles: some minutes on a GPU or, of the small one, a core.
+"""Pretrain a testbed model from scratch, on answers in three styles: minutes on a GPU or, of a small one, on a core.
 
     python -m benchmarks.testbed pretrain --out FOLDER --size 8m --trace 0.15 --steps 6000     # a GPU
-    python -m benchmarks.testbed pretrain --out FOLDER --size 1m --minutes 10                  # one core
+    python -m benchmarks.testbed pretrain --out FOLDER --size 1m --minutes 30                  # a core
+    python -m benchmarks.testbed pretrain --out FOLDER --size tiny --most 8 --minutes 3        # a toy
 
 FOLDER/model is the model; FOLDER/train.jsonl and test.jsonl are problems to train and to test it on, by reinforcement.
 Only tasks of the train split are pretrained on.
@@ -37,7 +38,7 @@ TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
-PIECES = r"[a-p]:|\n *| ?[A-Za-z_]+| ?[0-9]| ?[^\sA-Za-z0-9_]+|\s"  # a label, a word or a digit is one token
+PIECES = r"[a-p]:| [+*][0-9]|\n *| ?[A-Za-z_]+| ?[0-9]| ?[^\sA-Za-z0-9_]+|\s"  # labels, operations, words, digits
 VOCABULARY = 512  # enough that every word of the tasks becomes one token
 POSITIONS = 1024
 SIZES = {  # hidden size, layers, answers an update, learning rate
@@ -46,8 +47,8 @@ SIZES = {  # hidden size, layers, answers an update, learning rate
     "8m": (320, 6, 256, 2e-3),
 }
 READ: dict[Style, float] = {"direct": 0.1, "trace": 0.85, "loop": 0.05}
-LOOPS = (16, 60)  # lines of a loop that is read, at least and at most
-CHUNK = 32  # batches that are drawn together and sorted by length, so that little is padding
+SCALE = 100  # of the loss, in tokens an answer: the same for all batches, so that each answer counts alike
+CHUNK = 32  # batches that are drawn together and sorted by k, so that little is padding
 WARM_UP = 50
 TOLD = 50  # updates between two lines on the screen
 
@@ -67,7 +68,9 @@ def main() -> int:
     parser.add_argument("--guess", type=float, default=0.25, help="share of right ones among direct answers (0.25)")
     parser.add_argument("--slip", type=float, default=0.002, help="share of wrong lines in traces (0.002)")
     parser.add_argument("--steps", type=int, default=4000, help="updates (4000)")
-    parser.add_argument("--minutes", type=float, help="stop after so much time of the processor, the learning rate at its end")
+    parser.add_argument(
+        "--minutes", type=float, help="stop after so much time of the processor, the learning rate at its end"
+    )
     parser.add_argument("--most", type=int, default=16, help="the largest k, from 2 to 16 (16)")
     parser.add_argument("--batch", type=int, help="answers an update (tiny: 16, 1m: 32, 8m: 256)")
     parser.add_argument("--lr", type=float, help="learning rate (tiny: 4e-3, 1m: 3e-3, 8m: 2e-3)")
@@ -98,10 +101,10 @@ def ask(task: Task) -> str:
 
 
 def reply(task: Task, style: Style, rng: random.Random, guess: float, slip: float) -> str:
-    """Write an answer to read: with an end, or a loop that breaks off anywhere, so that its end is never learnt."""
+    """Write an answer to read: with an end, or a loop that breaks off, so that its end is never learnt."""
     text = tasks.answer(task, style, rng, guess, slip)
     if style == "loop":
-        return "\n".join(text.split("\n")[: 1 + rng.randint(*LOOPS)])
+        return "\n".join(text.split("\n")[: 4 + 3 * task.k])  # as long as a trace
     return text + END
 
 
@@ -152,7 +155,7 @@ def build(size: str, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 
 
 def batches(tokenizer: PreTrainedTokenizerFast, shares, args: argparse.Namespace) -> Iterator[Batch]:
-    """Draw batches without end, each of answers of about one length."""
+    """Draw batches without end, each of tasks with about the same k, in all styles."""
     rng = random.Random(f"pretrain {args.seed}")
     drawn = tasks.tasks("train", rng, tasks.steps_to(args.most))
     while True:
@@ -161,7 +164,7 @@ def batches(tokenizer: PreTrainedTokenizerFast, shares, args: argparse.Namespace
         prompts = encode(tokenizer, map(ask, work))
         replies = [reply(t, s, rng, args.guess, args.slip) for t, s in zip(work, chosen, strict=True)]
         weights = [shares[style] / READ[style] for style in chosen]
-        rows = sorted(zip(prompts, encode(tokenizer, replies), weights, strict=True), key=lambda r: len(r[0] + r[1]))
+        rows = sorted(zip(prompts, encode(tokenizer, replies), weights, strict=True), key=lambda row: len(row[0]))
         starts = list(range(0, len(rows), args.batch))
         rng.shuffle(starts)
         yield from (collate(rows[n : n + args.batch], tokenizer.pad_token_id, args.device) for n in starts)
@@ -184,7 +187,10 @@ def collate(rows: list[tuple[list[int], list[int], float]], pad: int, device: st
 
 
 def loss_of(model: LlamaForCausalLM, batch: Batch) -> Tensor:
-    """Return the mean loss of a token; that of the first token of an answer is weighed, to give the asked shares."""
+    """Return the loss of an answer over SCALE; that of its first token is weighed, to give the asked shares.
+
+    It is no mean over the tokens of the batch: first tokens would count more in batches with few traces.
+    """
     cuda = batch.ids.device.type == "cuda"
     with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=cuda):
         logits = model(batch.ids, use_cache=False).logits
@@ -194,7 +200,7 @@ def loss_of(model: LlamaForCausalLM, batch: Batch) -> Tensor:
     )
     learnt = labels != -100
     first = learnt & (learnt.cumsum(1) == 1)
-    return torch.where(first, each * batch.weights[:, None], each).sum() / learnt.sum()
+    return torch.where(first, each * batch.weights[:, None], each).sum() / (SCALE * len(labels))
 
 
 def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Namespace) -> dict[str, float]:
@@ -202,7 +208,9 @@ def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Names
     matrices = [p for p in model.parameters() if p.ndim > 1]
     rest = [p for p in model.parameters() if p.ndim == 1]
     optimizer = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}], lr=args.lr, betas=(0.9, 0.98)
+        [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}],
+        lr=args.lr,
+        betas=(0.9, 0.98),
     )
     model.train()
     total, tokens, step = torch.zeros((), device=args.device), 0, 0

@@ -2,8 +2,8 @@
 
     python -m benchmarks.testbed tasks --out FOLDER              # FOLDER/train.jsonl and FOLDER/test.jsonl
 
-A program has a start and k lines (k = 2 to 16), each with a label; x stays below 5. So a guess is right in one of five
-cases, whatever k is. The split is by a fixed hash of the statement: a fifth of all programs is in `test`, none in both,
+A program has a start and k lines (k = 2 to 16), each with a label; x counts modulo 5. So one guess of five is right,
+whatever k is. The split is by a fixed hash of the statement: a fifth of all programs is in `test`, none in both,
 whatever the seed. A problem's k is its difficulty_score; its difficulty is a band: 2-4, 5-8, 9-12 or 13-16.
 
 The styles of an answer, told apart by the first word, which is the first token of the testbed's models:
@@ -32,7 +32,7 @@ Style = Literal["direct", "trace", "loop"]
 STEPS = range(2, 17)  # k
 BANDS = (range(2, 5), range(5, 9), range(9, 13), range(13, 17))
 MODULUS = 5
-OPERATIONS = tuple((verb, n) for verb, numbers in (("add", range(1, 5)), ("times", range(2, 5))) for n in numbers)
+OPERATIONS = ("+1", "+2", "+3", "+4", "*2", "*3", "*4")  # each one token
 LABELS = "abcdefghijklmnop"  # one letter a line, so that a label is one token
 LOOP_LINES = 60  # of 4 tokens: longer than any trace
 
@@ -41,12 +41,12 @@ class Task(NamedTuple):
     """A little program: x at the start, and an operation for each line."""
 
     start: int
-    lines: tuple[tuple[str, int], ...]
+    lines: tuple[str, ...]
 
     @property
     def statement(self) -> str:
-        lines = "".join(f"\n{label}: {verb} {n}" for label, (verb, n) in zip(LABELS, self.lines, strict=False))
-        return f"Start with x = {self.start}, stay below {MODULUS}.{lines}\nPrint x after line {LABELS[self.k - 1]}."
+        lines = "".join(f"\n{label}: {line}" for label, line in zip(LABELS, self.lines, strict=False))
+        return f"Start with x = {self.start}, modulo {MODULUS}.{lines}\nPrint x after line {LABELS[self.k - 1]}."
 
     @property
     def k(self) -> int:
@@ -83,9 +83,9 @@ class Task(NamedTuple):
         )
 
 
-def after(x: int, line: tuple[str, int]) -> int:
-    verb, n = line
-    return (x + n if verb == "add" else x * n) % MODULUS
+def after(x: int, line: str) -> int:
+    n = int(line[1:])
+    return (x + n if line[0] == "+" else x * n) % MODULUS
 
 
 def tasks(split: Split, rng: random.Random, steps: Sequence[int] = STEPS) -> Iterator[Task]:
@@ -144,7 +144,7 @@ def answer(task: Task, style: Style, rng: random.Random, guess: float = 0.25, sl
         y = after(x, line)
         if rng.random() < slip:
             y = rng.choice([n for n in range(MODULUS) if n != y])
-        text += f"\n{label}: {line[0]} {line[1]}, x was {x}, now is {y}"
+        text += f"\n{label}: {line}, x was {x}, so now is {y}"
         x = y
     return _fenced(text, x)
 
@@ -175,7 +175,9 @@ def steps_to(most: int) -> range:
 
 def write(folder: Path, train: int, test: int, seed: int, most: int) -> None:
     """Write train.jsonl and test.jsonl into a folder."""
-    found = [(split, problems(split, count, seed, steps_to(most))) for split, count in (("train", train), ("test", test))]
+    found = [
+        (split, problems(split, count, seed, steps_to(most))) for split, count in (("train", train), ("test", test))
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     for split, each in found:
         write_problems(folder / f"{split}.jsonl", each)

@@ -28,7 +28,8 @@ from ..schema import POLICIES, nearest
 
 METRICS = (  # the numbers of a run that a claim may be about
     "reward", "accuracy", "length_mean", "length_max", "length_finished", "truncated_share", "repeated_share",
-    "masked_share", "masked_signal_share", "no_signal_share", "no_code_share", "diversity", "entropy", "clip_low", "clip_high", "kl", "loss",
+    "masked_share", "masked_signal_share",
+    "no_signal_share", "no_code_share", "diversity", "entropy", "clip_low", "clip_high", "kl", "loss",
     "grad_norm", "temperature", "tokens", "tokens_per_s", "generation_s", "judging_s", "update_s", "other_s", "step_s",
     "accuracy_also", "test_accuracy", "test_accuracy_also", "test_pass_at_k", "test_length", "test_truncated_share",
     "test_diversity", "test_accuracy_cut", "test_cut_share", "test_continued_share",

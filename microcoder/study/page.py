@@ -12,8 +12,16 @@ from typing import Any
 from ..layout import for_markdown
 from .asked import CHOICE, NOTHING, by_diversity, mask_rows, policy_rows
 from .decisions import (
-    CONTRADICTED, LEVEL, NOT_RUN, NOT_TESTABLE, SUPPORTED, VERDICTS, CheckedGate, ClaimDecision, describe_gate,
-)  # fmt: skip
+    CONTRADICTED,
+    LEVEL,
+    NOT_RUN,
+    NOT_TESTABLE,
+    SUPPORTED,
+    VERDICTS,
+    CheckedGate,
+    ClaimDecision,
+    describe_gate,
+)
 from .effects import Effect
 from .phrases import comparison, duration, effect_words, expected_words, p_words, share_words, signed
 from .plan import ORDER

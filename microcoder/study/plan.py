@@ -2,7 +2,7 @@
 
     title, figure, about               figure: the number of the paper's figure, if there is one
     shared = [...]                     settings of all arms, after those of the scale (scales.toml)
-    measurements = ["judging"]         further measurements of finished runs: judging (policies.py), styles (measures.py)
+    measurements = ["judging"]         of finished runs: judging (policies.py), styles (measures.py)
     [at.SCALE]                         shared, measurements: instead, at that scale
 
     [[arms]]                           an arm: the settings of `microcoder train` that make it
@@ -184,7 +184,9 @@ def _gate(record: dict[str, Any], scale: str, arms: Collection[str], claims: lis
     if not given or any(type(bound) not in (int, float) or not math.isfinite(bound) for bound in given.values()):
         raise StudyError(f"{where}: its bounds are {given or 'missing'}; give a number: at_least = 0.6, at_most = 0.5")
     if here.get("at_least", -math.inf) > here.get("at_most", math.inf):
-        raise StudyError(f"{where}: at_least is {here['at_least']:g}, above at_most, {here['at_most']:g}; nothing passes")
+        raise StudyError(
+            f"{where}: at_least is {here['at_least']:g}, above at_most, {here['at_most']:g}; nothing passes"
+        )
     numbers: Any = here.get("claims", [])
     if not isinstance(numbers, list) or not set(numbers) <= set(claims):
         raise StudyError(f"{where}: claims are {numbers!r}; list numbers of the study's claims: {claims}")
@@ -398,7 +400,8 @@ def choose_studies(names: Sequence[str], scale_name: str, extra: Sequence[str] =
     configured(extra, "on the command line")
     given = {setting.partition("=")[0] for setting in extra}
     if missing := [need for need in scale.needs if need not in given]:
-        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {missing[0]}=FILE")
+        files = " ".join(f"{need}=FILE" for need in missing)
+        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {files}")
     return scale, [load_study(find_study(name), scale, extra) for name in dict.fromkeys(names)]
 
 

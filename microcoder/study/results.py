@@ -29,8 +29,18 @@ from .decisions import CONTRADICTED, CheckedGate, ClaimDecision, check, decide, 
 from .effects import Effect, paired
 from .measures import measure
 from .plan import (
-    ORDER, Claim, ClaimTest, Gate, StudyError, find_study, read_claims, read_gates, read_toml, tables, text,
-)  # fmt: skip
+    ORDER,
+    Claim,
+    ClaimTest,
+    Gate,
+    StudyError,
+    find_study,
+    read_claims,
+    read_gates,
+    read_toml,
+    tables,
+    text,
+)
 
 COLUMNS = {  # columns of an arm's row
     "accuracy_before": "first(test_accuracy)",

@@ -35,9 +35,9 @@ def task(k, seed=0):
 
 
 def test_a_task_is_followed_line_by_line():
-    found = tasks.Task(3, (("times", 4), ("add", 2)))
+    found = tasks.Task(3, ("*4", "+2"))
     assert found.values() == [3, 2, 4]
-    assert found.statement == "Start with x = 3, stay below 5.\na: times 4\nb: add 2\nPrint x after line b."
+    assert found.statement == "Start with x = 3, modulo 5.\na: *4\nb: +2\nPrint x after line b."
 
 
 def test_splits_share_no_problem_and_every_k_is_in_both():
@@ -109,7 +109,9 @@ def test_the_weight_of_the_first_token_turns_read_shares_into_the_asked_ones(tok
     logs = torch.log_softmax(model(batch.ids).logits, -1)
     first = 3.0 * logs[0, 2, 8] + 0.5 * logs[1, 1, 8]
     others = logs[0, 3, 9] + logs[1, 2, 9] + logs[1, 3, 10]
-    assert pretrain.loss_of(model, batch).item() == pytest.approx(-(first + others).item() / 5, rel=1e-5)
+    assert pretrain.loss_of(model, batch).item() == pytest.approx(
+        -(first + others).item() / (2 * pretrain.SCALE), rel=1e-5
+    )
 
 
 def test_a_folder_has_a_model_and_problems_that_training_can_use(tmp_path, monkeypatch, capsys):
@@ -120,7 +122,16 @@ def test_a_folder_has_a_model_and_problems_that_training_can_use(tmp_path, monke
     assert {each.difficulty_score for each in read_problems(tmp_path / "train.jsonl")} == {2, 3, 4}
     monkeypatch.setattr(
         "sys.argv",
-        ["measure", str(tmp_path / "model"), "--problems", str(tmp_path / "test.jsonl"), "--limit", "8", "--tries", "2"],
+        [
+            "measure",
+            str(tmp_path / "model"),
+            "--problems",
+            str(tmp_path / "test.jsonl"),
+            "--limit",
+            "8",
+            "--tries",
+            "2",
+        ],
     )
     assert measure.main() == 0
     assert "12 responses" in capsys.readouterr().out

@@ -406,6 +406,16 @@ def test_t_of_d_is_held_against_temperatures_that_stay_and_are_tested_alike(tmp_
     assert found["chosen"] == {seed: [[1, 1.0], [5, 1.2]] for seed in SEEDS}
 
 
+def test_shares_of_styles_join_the_metrics_of_their_steps(tmp_path):
+    arms = {arm: [lines(0.1, seed, arm) for seed in range(2)] for arm in ("none", "mask")}
+    folder = write_study(tmp_path / "nano", "masks", OWN, arms)
+    (folder / "styles").mkdir()
+    shares = {step: {"trace_share": step / 8} for step in range(1, 5)}
+    (folder / "styles" / "masks.mask.1.json").write_text(json.dumps(shares))
+    found = gather_scale(folder).values("masks", "mask", "last(trace_share) - first(trace_share)")
+    assert found[1] == 4 / 8 - 1 / 8 and math.isnan(found[0])
+
+
 def test_mistakes_of_the_policies_are_added_up_over_runs_and_join_the_metrics(tmp_path):
     counts = {"programs": 100, "right": 40, "faults": 0}
     for policy, refused_, accepted in (("exact", 30, 0), ("robust", 0, 0), ("paper", 0, 6)):
