@@ -15,6 +15,7 @@ the read one. The model's own shares follow from that token alone, so traces are
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -42,14 +43,16 @@ PIECES = r"[a-p]:| [+*][0-9]|\n *| ?[A-Za-z_]+| ?[0-9]| ?[^\sA-Za-z0-9_]+|\s"  #
 VOCABULARY = 512  # enough that every word of the tasks becomes one token
 POSITIONS = 1024
 SIZES = {  # hidden size, layers, answers an update, learning rate
-    "tiny": (96, 3, 16, 4e-3),
+    "tiny": (96, 3, 8, 3e-3),
     "1m": (128, 4, 32, 3e-3),
     "8m": (320, 6, 256, 2e-3),
 }
 READ: dict[Style, float] = {"direct": 0.1, "trace": 0.85, "loop": 0.05}
+EASY, CHUNKS = 3, 3  # the first tasks have k up to EASY; every CHUNKS chunks it is one more: copying is learnt sooner
 SCALE = 100  # of the loss, in tokens an answer: the same for all batches, so that each answer counts alike
 CHUNK = 32  # batches that are drawn together and sorted by k, so that little is padding
 WARM_UP = 50
+MUON = 7  # the learning rate of matrices, in those of embeddings and norms
 TOLD = 50  # updates between two lines on the screen
 
 
@@ -72,8 +75,8 @@ def main() -> int:
         "--minutes", type=float, help="stop after so much time of the processor, the learning rate at its end"
     )
     parser.add_argument("--most", type=int, default=16, help="the largest k, from 2 to 16 (16)")
-    parser.add_argument("--batch", type=int, help="answers an update (tiny: 16, 1m: 32, 8m: 256)")
-    parser.add_argument("--lr", type=float, help="learning rate (tiny: 4e-3, 1m: 3e-3, 8m: 2e-3)")
+    parser.add_argument("--batch", type=int, help="answers an update (tiny: 8, 1m: 32, 8m: 256)")
+    parser.add_argument("--lr", type=float, help="learning rate (tiny and 1m: 3e-3, 8m: 2e-3)")
     parser.add_argument("--train", type=int, default=20_000, help="problems in train.jsonl (20000)")
     parser.add_argument("--test", type=int, default=300, help="problems in test.jsonl (300)")
     parser.add_argument("--seed", type=int, default=0)
@@ -155,10 +158,10 @@ def build(size: str, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 
 
 def batches(tokenizer: PreTrainedTokenizerFast, shares, args: argparse.Namespace) -> Iterator[Batch]:
-    """Draw batches without end, each of tasks with about the same k, in all styles."""
+    """Draw batches without end, each of tasks with about the same k, in all styles; those with small k come first."""
     rng = random.Random(f"pretrain {args.seed}")
-    drawn = tasks.tasks("train", rng, tasks.steps_to(args.most))
-    while True:
+    for chunk in itertools.count():
+        drawn = tasks.tasks("train", rng, tasks.steps_to(min(args.most, EASY + chunk // CHUNKS)))
         chosen = rng.choices(STYLES, [READ[style] for style in STYLES], k=CHUNK * args.batch)
         work = [next(drawn) for _ in chosen]
         prompts = encode(tokenizer, map(ask, work))
@@ -205,26 +208,28 @@ def loss_of(model: LlamaForCausalLM, batch: Batch) -> Tensor:
 
 def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Namespace) -> dict[str, float]:
     """Train for args.steps updates or args.minutes; the learning rate follows a cosine over whichever ends sooner."""
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    rest = [p for p in model.parameters() if p.ndim == 1]
-    optimizer = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}],
-        lr=args.lr,
-        betas=(0.9, 0.98),
-    )
+    matrices = [p for p in model.model.layers.parameters() if p.ndim > 1]
+    rest = [p for p in model.parameters() if all(p is not matrix for matrix in matrices)]
+    optimizers = [
+        torch.optim.Muon(matrices, lr=MUON * args.lr, weight_decay=0.01),
+        torch.optim.AdamW(rest, lr=args.lr, betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    rates = [group["lr"] for group in groups]
     model.train()
     total, tokens, step = torch.zeros((), device=args.device), 0, 0
     started, used = time.monotonic(), time.process_time()
     limit = 60 * args.minutes if args.minutes else math.inf
     while (spent := max(step / args.steps, (time.process_time() - used) / limit)) < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = args.lr * min(1, (step + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * spent)))
+        for group, rate in zip(groups, rates, strict=True):
+            group["lr"] = rate * min(1, (step + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * spent)))
         batch = next(source)
         loss = loss_of(model, batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        for optimizer in optimizers:
+            optimizer.step()
+        model.zero_grad(set_to_none=True)
         total += loss.detach()
         tokens += batch.ids.numel()
         step += 1
