@@ -103,10 +103,11 @@ def of_model(args: argparse.Namespace) -> list[Answer]:
 def of_run(run: Path) -> list[Answer]:
     """Read the responses of a run's last evaluation."""
     last = max(steps(run, test=True), default=0)
+    rows = read_rollouts(run, last, test=True)
     lines = {name: text.count("\n") - 1 for name, text in read_statements(run, last, test=True).items()}
     return [
         Answer(row["problem"], lines[row["problem"]], style_of(row["completion"]), row["length"], right(row))
-        for row in read_rollouts(run, last, test=True)
+        for row in rows
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,7 @@ from microcoder.files import read_problems
 from microcoder.grpo import ends_in_repetition, repeat_tokens
 from microcoder.judge import Judge
 from microcoder.judge.extract import code_block
+from microcoder.runs import write_rollouts
 from microcoder.study.plan import find_scale, load_study
 
 STUDY = Path(tasks.__file__).parent / "truncation.toml"
@@ -178,6 +180,46 @@ def test_accuracy_at_both_limits_and_the_gates_are_counted_by_hand():
 def test_styles_are_told_by_the_first_word():
     texts = ["trace\na: add 3", "direct\n```", "loop", "tracer", "", " \n"]
     assert Counter(map(tasks.style_of, texts)) == {"trace": 1, "direct": 1, "loop": 1, "other": 3}
+
+
+def test_a_run_is_measured_by_its_last_evaluation_and_the_styles_of_its_steps(tmp_path, monkeypatch, capsys):
+    problems = {f"p{k}": task(k).statement for k in (2, 9)}
+
+    def row(n, k, completion, length, verdict):
+        return {"row": n, "problem": f"p{k}", "completion": completion, "length": length, "verdict": verdict}
+
+    rows = [
+        row(0, 2, "trace\n", 36, "accepted"),
+        row(1, 9, "trace\n", 120, "accepted"),
+        row(2, 9, "loop", 224, "no_code"),
+    ]
+    for step in (0, 5):
+        write_rollouts(tmp_path, step, rows[step // 5 :], problems, test=True)  # the last one is without the first row
+    write_rollouts(tmp_path, 5, rows, problems)
+    lines = [{"step": step, "test_accuracy": 0.5, "length_mean": 9.0} for step in (0, 5)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr("sys.argv", ["measure", "--run", str(tmp_path), "--json", str(tmp_path / "found.json")])
+    assert measure.main() == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["rows"]["k 9"] == {"share": 1.0, "tokens": 172.0, "at L": 0.0, "at 2L": 0.5}
+    assert found["gates"]["continued"] == 1.0
+    assert [line.get("trace_share") for line in found["steps"]] == [None, 2 / 3]
+    assert "2 responses" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a model, or a run: --run RUN"),
+        (["bed/model"], "name the problems: --problems FOLDER/test.jsonl"),
+        (["--run", "nowhere"], "nowhere holds no answers of an evaluation yet"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(monkeypatch, capsys, words, said):
+    monkeypatch.setattr("sys.argv", ["measure", *words])
+    with pytest.raises(SystemExit) as stopped:
+        measure.main()
+    assert stopped.value.code == 2 and said in capsys.readouterr().err
 
 
 # ---- the study
