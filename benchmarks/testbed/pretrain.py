@@ -2,7 +2,7 @@
 
     python -m benchmarks.testbed pretrain --out FOLDER --size 8m --trace 0.15 --steps 6000     # a GPU
     python -m benchmarks.testbed pretrain --out FOLDER --size 1m --minutes 30                  # a core
-    python -m benchmarks.testbed pretrain --out FOLDER --size tiny --most 8 --minutes 3        # a toy
+    python -m benchmarks.testbed pretrain --out FOLDER --size tiny --most 8 --minutes 2.5      # a toy
 
 FOLDER/model is the model; FOLDER/train.jsonl and test.jsonl are problems to train and to test it on, by reinforcement.
 Only tasks of the train split are pretrained on.
