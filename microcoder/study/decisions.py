@@ -10,10 +10,14 @@ A claim: all tests must hold, so the largest p counts for it. One failing test i
 against it, times the number of tests (Bonferroni). Over all claims that were run the share of false verdicts is limited
 to 5% (Benjamini-Hochberg), for and against separately.
 
+    not run        an arm is missing, or fewer than two seeds have numbers in all arms
+    not testable   a gate of the study that concerns the claim does not hold, or was not recorded
     contradicted   p_against is significant; this has priority over p_for
     supported      p_for is significant, and every estimate reaches b (same: every interval lies within b)
     undecided      otherwise
-    not run        an arm is missing, or fewer than two seeds have numbers in all arms
+
+A gate is a bound on a statistic of one arm, in the mean over its seeds: where it does not hold, the effect of a claim
+could not appear. A claim that is not testable counts neither for nor against, and makes no other claim harder.
 
 If all seeds agree to the last digit, a t test knows no noise (accuracies of few problems do agree sometimes). Then only
 the signs count: p = 1 / 2 ** seeds.
@@ -27,13 +31,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .effects import Effect, moderated, paired, slope_weights, spread, tail, trend, weight_of_others
-from .plan import Claim, ClaimTest
+from .plan import Claim, ClaimTest, Gate
 
 LEVEL = 0.05
 ROUNDING = 1e-9  # 0.3 - 0.25 is a little less than 0.05 in floating point, but counts as five points
-SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = VERDICTS = ("supported", "contradicted", "undecided", "not run")
+SUPPORTED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, NOT_RUN = VERDICTS = (
+    "supported", "contradicted", "undecided", "not testable", "not run",
+)  # fmt: skip
 Values = Callable[[str, str, str], Mapping[int, float]]  # (study, arm, statistic) -> {seed: number}
 Arms = Mapping[str, Sequence[str]]  # study -> its arms
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedGate:
+    gate: Gate
+    found: float  # mean over the seeds; NaN: not recorded
+
+    @property
+    def holds(self) -> bool:
+        return self.gate.at_least - ROUNDING <= self.found <= self.gate.at_most + ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +58,55 @@ class ClaimDecision:
 
     claim: Claim
     verdict: str
-    p_for: float | None  # before Benjamini-Hochberg; None if it was not run
+    p_for: float | None  # before Benjamini-Hochberg; None if it was not run or is not testable
     p_against: float | None
     tests: list[tuple[ClaimTest, Effect]]
     words: str
+    gates: tuple[CheckedGate, ...] = ()  # those that concern it
+
+    @property
+    def tested(self) -> bool:
+        """Whether its tests were decided: it was run, and every gate holds."""
+        return self.verdict not in (NOT_RUN, NOT_TESTABLE)
+
+
+def check(gates: Sequence[Gate], study: str, values: Values) -> list[CheckedGate]:
+    """Measure the gates of a study."""
+    found = []
+    for gate in gates:
+        numbers = [x for x in values(study, gate.of, gate.statistic).values() if math.isfinite(x)]
+        found.append(CheckedGate(gate, math.fsum(numbers) / len(numbers) if numbers else math.nan))
+    return found
 
 
 def decide(
-    claims: Sequence[Claim], values: Values, arms: Arms | None = None, weight: float | None = None
+    claims: Sequence[Claim],
+    values: Values,
+    arms: Arms | None = None,
+    weight: float | None = None,
+    gates: Mapping[str, Sequence[Gate]] | None = None,
 ) -> tuple[list[ClaimDecision], float]:
     """Decide each claim, in order. Also return the weight of other arms in the spread of an effect.
 
     values: returns an empty mapping for an arm that was not run.
     arms: all arms of each study, if there are more than its claims name.
     weight: a fixed weight of other arms instead of an estimate; 0: each test has only its own spread.
+    gates: those of each study, if it has any.
     """
     numbers = functools.cache(values)  # computed once for all claims that share it
     effects, weight = _effects(claims, numbers, arms or {}, weight)
     found = [[(test, effects[claim.study, test]) for test in claim.tests] for claim in claims]
-    run = [n for n, tests in enumerate(found) if all(len(effect.values) > 1 for _, effect in tests)]
+    made = [n for n, tests in enumerate(found) if all(len(effect.values) > 1 for _, effect in tests)]
+    checked = {study: check(each, study, numbers) for study, each in (gates or {}).items()}
+    concerned = [tuple(c for c in checked.get(each.study, ()) if c.gate.concerns(each)) for each in claims]
+    run = [n for n in made if all(each.holds for each in concerned[n])]
     ps = {n: claim_p_values(found[n]) for n in run}
     backed = dict(zip(run, surviving([ps[n][0] for n in run]), strict=True))
     refuted = dict(zip(run, surviving([ps[n][1] for n in run]), strict=True))
     decisions = []
     for n, (claim, tests) in enumerate(zip(claims, found, strict=True)):
         if n not in ps:
-            verdict = NOT_RUN
+            verdict = NOT_TESTABLE if n in made else NOT_RUN
         elif refuted[n]:
             verdict = CONTRADICTED
         else:
@@ -78,7 +117,9 @@ def decide(
         words = "; ".join(describe(test, effect) for test, effect in tests)
         if missing:
             words = f"study {claim.study!r} has no runs of {', '.join(dict.fromkeys(missing))}"
-        decisions.append(ClaimDecision(claim, verdict, p_for, p_against, tests, words))
+        elif verdict == NOT_TESTABLE:
+            words = "; ".join(describe_gate(each) for each in concerned[n] if not each.holds)
+        decisions.append(ClaimDecision(claim, verdict, p_for, p_against, tests, words, concerned[n]))
     return decisions, weight
 
 
@@ -130,6 +171,15 @@ def surviving(ps: Sequence[float], level: float = LEVEL) -> list[bool]:
     """Select by Benjamini and Hochberg: every p up to the largest that is at most level * rank / number of p values."""
     below = [p for rank, p in enumerate(sorted(ps), 1) if p <= level * rank / len(ps)]
     return [bool(below) and p <= below[-1] for p in ps]
+
+
+def describe_gate(checked: CheckedGate) -> str:
+    """Describe a gate with its number: `mean(no_signal_share) of none: 0.71, needed at most 0.5`."""
+    gate = checked.gate
+    bounds = [f"at least {gate.at_least:g}"] * math.isfinite(gate.at_least)
+    bounds += [f"at most {gate.at_most:g}"] * math.isfinite(gate.at_most)
+    found = "not recorded" if math.isnan(checked.found) else f"{checked.found:.3g}"
+    return f"{gate.statistic} of {gate.of}: {found}, needed {' and '.join(bounds)}"
 
 
 def describe(test: ClaimTest, effect: Effect) -> str:

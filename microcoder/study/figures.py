@@ -45,7 +45,7 @@ from ..runs.plot import (
     smooth,
     stages,
 )
-from .decisions import CONTRADICTED, NOT_RUN, SUPPORTED, UNDECIDED
+from .decisions import CONTRADICTED, NOT_RUN, NOT_TESTABLE, SUPPORTED, UNDECIDED
 from .effects import quantile
 from .plan import StudyError
 
@@ -79,6 +79,7 @@ VERDICT_LOOKS: dict[str, dict[str, Any]] = {
     SUPPORTED: {"color": GREEN, "marker": "o"},
     CONTRADICTED: {"color": RED, "marker": "D"},
     UNDECIDED: {"color": GREY, "marker": "s", "markerfacecolor": "white"},
+    NOT_TESTABLE: {"color": GREY, "marker": "", "linestyle": "none"},
     NOT_RUN: {"color": GREY, "marker": "", "linestyle": "none"},
 }
 PAGE_HEIGHT = 10.75  # most inches: with the width, a page of A4
@@ -304,7 +305,7 @@ def draw_effects(rows: Sequence[Row], path: str | Path, title: str = "", scale: 
     """Draw rows of {"aspect", "label", "estimate", "low", "high", "verdict"} into `path` + ".png" and + ".svg".
 
     Aspects are headings, in the order in which they first occur. `low` and `high` are None if there is no interval;
-    the estimate is None for a claim that was not run. `scale` names the axis.
+    the estimate is None for a claim that was not run or is not testable. `scale` names the axis.
     """
     if not rows:
         raise StudyError("there are no effects to draw: name at least one claim")
@@ -350,7 +351,7 @@ def _write(words: Any, axis: Any, numbers: Any, lines: Sequence[tuple[str, float
             continue
         words.text(0, at, text, va="center", linespacing=1.05, parse_math=False)
         numbers.text(0, at, f"  {_in_figures(row)}", va="center")
-        if row["verdict"] != NOT_RUN:
+        if row["estimate"] is not None:
             _interval(axis, row, at)
         if n % 2:
             for part in (words, axis, numbers):
@@ -382,8 +383,8 @@ def _interval(axis: Any, row: Row, at: float) -> None:
 
 
 def _in_figures(row: Row) -> str:
-    if row["verdict"] == NOT_RUN:
-        return NOT_RUN
+    if row["estimate"] is None:
+        return str(row["verdict"])
     estimate, *ends = [f"{row[name]:+.2f}" for name in ("estimate", "low", "high") if row[name] is not None]
     return (f"{estimate} ({' to '.join(ends)})" if ends else estimate).replace("-", "\N{MINUS SIGN}")
 

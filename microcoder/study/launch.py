@@ -9,7 +9,7 @@ made is not made again, and a run with other settings never counts.
     OUT/SCALE/runs/context.medium.0/   run directories of `microcoder train`
     OUT/SCALE/logs/context.medium.0.log
     OUT/SCALE/varied.jsonl             problems with answers in varied formats, if a study trains on them
-    OUT/SCALE/judged/                  further measurements of a run (policies.py)
+    OUT/SCALE/judged/, styles/         further measurements of a run (policies.py, measures.py)
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ..config import Config, ConfigError, load, settings, toml_value
 from ..judge.sandbox import kernel
 from ..runs import read_metrics
 from ..runs.disk import release_lock, take_lock, write_whole
+from .measures import styles
 from .phrases import duration
 from .plan import PLACE, Study, StudyError
 from .policies import judge_runs, write_varied
@@ -234,6 +235,11 @@ def finished(folder: Path) -> bool:
 
 
 def _measure(runs: list[Planned], out: Path, deadline: float, tell: Tell) -> None:
+    for run in (run for run in runs if "styles" in run.measurements):
+        path = out / "styles" / f"{run.name}.json"
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() and time.monotonic() < deadline:
+            write_whole(path, json.dumps(styles(out / "runs" / run.name)).encode() + b"\n")
     results = out / "judged"
     todo = [run.name for run in runs if "judging" in run.measurements and not (results / f"{run.name}.json").exists()]
     if todo and time.monotonic() < deadline:

@@ -18,21 +18,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+from ..runs import read_rollouts, steps
 from ..runs.plot import Metrics, Series, series, smooth, stages
 from ..schema import POLICIES, nearest
 
 METRICS = (  # the numbers of a run that a claim may be about
     "reward", "accuracy", "length_mean", "length_max", "length_finished", "truncated_share", "repeated_share",
-    "masked_share", "no_signal_share", "no_code_share", "diversity", "entropy", "clip_low", "clip_high", "kl", "loss",
+    "masked_share", "masked_signal_share",
+    "no_signal_share", "no_code_share", "diversity", "entropy", "clip_low", "clip_high", "kl", "loss",
     "grad_norm", "temperature", "tokens", "tokens_per_s", "generation_s", "judging_s", "update_s", "other_s", "step_s",
     "accuracy_also", "test_accuracy", "test_accuracy_also", "test_pass_at_k", "test_length", "test_truncated_share",
-    "test_diversity",
+    "test_diversity", "test_accuracy_cut", "test_cut_share", "test_continued_share",
+    "direct_share", "trace_share", "loop_share",  # by `styles`
     *(f"{policy}_{what}" for policy in POLICIES for what in ("refused", "accepted", "mistaken")),  # by policies.py
 )  # fmt: skip
+STYLES = ("direct", "trace", "loop")  # first words of the testbed's answers (benchmarks/testbed)
 TERM = re.compile(r"\s*([+-]?)\s*(\w+)\s*\(\s*(\w+)\s*\)\s*")
+
+
+def styles(run: Path) -> dict[int, dict[str, float]]:
+    """Return the share of each style among the completions of each step: {step: {"trace_share": 0.15, ...}}."""
+    found = {}
+    for step in steps(run):
+        words = [row["completion"].split(None, 1)[:1] for row in read_rollouts(run, step)]
+        found[step] = {f"{style}_share": words.count([style]) / len(words) for style in STYLES}
+    return found
 
 
 def measure(expression: str, metrics: Metrics) -> float:

@@ -11,7 +11,17 @@ from typing import Any
 
 from ..layout import for_markdown
 from .asked import CHOICE, NOTHING, by_diversity, mask_rows, policy_rows
-from .decisions import CONTRADICTED, LEVEL, NOT_RUN, SUPPORTED, VERDICTS, ClaimDecision
+from .decisions import (
+    CONTRADICTED,
+    LEVEL,
+    NOT_RUN,
+    NOT_TESTABLE,
+    SUPPORTED,
+    VERDICTS,
+    CheckedGate,
+    ClaimDecision,
+    describe_gate,
+)
 from .effects import Effect
 from .phrases import comparison, duration, effect_words, expected_words, p_words, share_words, signed
 from .plan import ORDER
@@ -99,6 +109,8 @@ def study_sections(scales: Sequence[Decided], figures: Figures) -> Iterator[str]
             yield f"### {for_markdown(study.title)} at {each.name}"
             yield from (picture(f"{study.title} at {each.name}", file) for file in figures.get((each.name, name), ()))
             yield arms_table(each.runs.studies[name])
+            if gates := each.gates(name):
+                yield gates_table(gates)
         for claim in study.claims:
             yield f"**{claim.number}. {for_markdown(claim.text)}**"
             yield from claim_parts(there, (name, claim.number))
@@ -123,6 +135,15 @@ def arms_table(study: StudyRuns) -> str:
             )
         )
     return table(ARM_HEAD, rows)
+
+
+def gates_table(gates: Sequence[CheckedGate]) -> str:
+    rows = []
+    for each in gates:
+        needed_by = ", ".join(map(str, each.gate.claims)) or "all"
+        holds = "holds" if each.holds else "**fails**"
+        rows.append((for_markdown(each.gate.text), f"`{describe_gate(each)}`", holds, needed_by))
+    return table(("gate", "found", "", "claims"), rows, 4)
 
 
 def accuracy_words(effect: Effect) -> str:
@@ -151,7 +172,7 @@ def claim_parts(scales: Sequence[Decided], key: Key) -> Iterator[str]:
 
 def sentence(decision: ClaimDecision, adjusted: tuple[float, float] | None) -> str:
     if adjusted is None:
-        return f"**not run**: {decision.words}."
+        return f"**{decision.verdict}**: {decision.words}."
     holds, fails = (p_words(p) for p in adjusted)
     if decision.verdict == CONTRADICTED:
         return f"**contradicted**; adjusted p against it {fails}."
@@ -288,6 +309,8 @@ def _cell(decided: Decided, key: Key) -> str:
     decision = decided.decisions.get(key)
     if decision is None or decision.verdict == NOT_RUN:
         return NOT_RUN
+    if decision.verdict == NOT_TESTABLE:
+        return f"{NOT_TESTABLE}<br>{decision.words}"
     verdict = f"**{decision.verdict}**" if decision.verdict in (SUPPORTED, CONTRADICTED) else decision.verdict
     return f"{verdict}<br>{effect_words(*deciding_test(decision))}"
 
@@ -329,6 +352,8 @@ are adjusted for that, so that those of at most {LEVEL:g} count.
 - **contradicted**: what speaks against it counts: the effect is absent here, smaller than that size, or of the other
   sign.
 - **undecided**: neither. The interval says how large an effect these runs leave possible; more seeds narrow it.
+- **not testable**: a gate of the study does not hold in these runs, so that the effect could not appear. The claim
+  counts neither as supported nor as contradicted, and makes no other claim harder to decide.
 - **not run**: an arm has no finished run, or fewer than two seeds have numbers in all arms.
 
 A verdict is one about these models, data and sizes. All of it again (settings that were given besides stand in each

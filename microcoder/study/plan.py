@@ -2,7 +2,7 @@
 
     title, figure, about               figure: the number of the paper's figure, if there is one
     shared = [...]                     settings of all arms, after those of the scale (scales.toml)
-    measurements = ["judging"]         further measurements of finished runs (policies.py)
+    measurements = ["judging"]         of finished runs: judging (policies.py), styles (measures.py)
     [at.SCALE]                         shared, measurements: instead, at that scale
 
     [[arms]]                           an arm: the settings of `microcoder train` that make it
@@ -27,6 +27,14 @@
     over = ["none", "mask-10", "all"]  instead of the two: the slope over these arms, in this order
     expect = "more"
     by = 0.0
+
+    [[gates]]                          what must hold in the runs before a claim is decided; else it is not testable
+    text = "..."
+    statistic = "mean(no_signal_share)"
+    of = "none"                        an arm of the study; the mean over its seeds counts
+    at_most = 0.5                      or at_least, or both
+    claims = [25, 26]                  numbers of the claims that need it; left out: all of the study
+    [gates.at.SCALE]                   at_least, at_most: instead, at that scale
 
 `{varied}` in a setting stands for the starter problems with answers in varied formats (policies.py). A key that is
 unknown, missing or of a wrong type is refused with its place and a remedy.
@@ -57,7 +65,7 @@ TAKEN = {
 }
 ORDER = ("evaluator", "temperature", "data", "context", "truncation", "batch", "kl_clip", "models", "algorithms")
 FOLDER = Path(__file__).parent / "studies"
-MEASUREMENTS = ("judging",)
+MEASUREMENTS = ("judging", "styles")
 PLACE = "{varied}"  # stands for the problems with varied answers in the settings of a study
 
 
@@ -139,6 +147,52 @@ class Claim:
     tests: tuple[ClaimTest, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A condition on the runs of an arm without which the effect of a claim could not appear."""
+
+    text: str
+    statistic: str
+    of: str
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    claims: tuple[int, ...] = ()  # none: all of the study
+
+    def concerns(self, claim: Claim) -> bool:
+        return not self.claims or claim.number in self.claims
+
+
+def read_gates(
+    data: dict[str, Any], scale: str, arms: Collection[str], claims: Collection[Claim], where: str
+) -> tuple[Gate, ...]:
+    """Read the gates of a study's parsed file, with the bounds of a scale."""
+    found = []
+    for place, record in enumerate(tables(data, "gates", where) if "gates" in data else [], 1):
+        found.append(_gate(record, scale, arms, [claim.number for claim in claims], f"{where}: gate {place}"))
+    return tuple(found)
+
+
+def _gate(record: dict[str, Any], scale: str, arms: Collection[str], claims: list[int], where: str) -> Gate:
+    bounds = ("at_least", "at_most")
+    only(record, ("text", "statistic", "of", *bounds, "claims", "at"), where)
+    here = {**record, **at_scale(record, scale, bounds, where)}
+    here.pop("at", None)
+    text(here, ("text", "statistic", "of"), where)
+    _statistic(here["statistic"], where)
+    one_of(here, "of", arms, where)
+    given = {name: here[name] for name in bounds if name in here}
+    if not given or any(type(bound) not in (int, float) or not math.isfinite(bound) for bound in given.values()):
+        raise StudyError(f"{where}: its bounds are {given or 'missing'}; give a number: at_least = 0.6, at_most = 0.5")
+    if here.get("at_least", -math.inf) > here.get("at_most", math.inf):
+        raise StudyError(
+            f"{where}: at_least is {here['at_least']:g}, above at_most, {here['at_most']:g}; nothing passes"
+        )
+    numbers: Any = here.get("claims", [])
+    if not isinstance(numbers, list) or not set(numbers) <= set(claims):
+        raise StudyError(f"{where}: claims are {numbers!r}; list numbers of the study's claims: {claims}")
+    return Gate(**{**here, "claims": tuple(numbers)})
+
+
 def read_claims(data: dict[str, Any], study: str, arms: Collection[str], where: str) -> tuple[Claim, ...]:
     """Read the claims of a study's parsed file, in its order."""
     claims: list[Claim] = []
@@ -164,13 +218,17 @@ def _claim(record: dict[str, Any], study: str, arms: Collection[str], where: str
     return Claim(number, record["text"], study, tuple(tests))
 
 
+def _statistic(expression: str, where: str) -> None:
+    try:
+        parse(expression)
+    except ValueError as error:
+        raise StudyError(f"{where}: {error}") from None
+
+
 def _test(record: dict[str, Any], where: str) -> ClaimTest:
     only(record, [field.name for field in dataclasses.fields(ClaimTest)], where)
     text(record, ("statistic", "expect", *(name for name in ("of", "against") if name in record)), where)
-    try:
-        parse(record["statistic"])
-    except ValueError as error:
-        raise StudyError(f"{where}: {error}") from None
+    _statistic(record["statistic"], where)
     one_of(record, "expect", EXPECTATIONS, where)
     by: Any = record.get("by")
     if type(by) not in (int, float) or not 0 <= by < math.inf:
@@ -232,7 +290,7 @@ def find_scale(name: str) -> Scale:
 def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where: str) -> Arm:
     """Read an arm from its table; `shared` are the settings that come first."""
     only(record, ("name", "label", "set", "stages", "ramp", "after", "at"), where)
-    here = {**record, **at_scale(record, scale, ("label", "set", "stages", "ramp"), where)}
+    here = {**record, **at_scale(record, scale.name, ("label", "set", "stages", "ramp"), where)}
     text(here, ["name", *(name for name in ("label", "after") if name in here)], where)
     if not NAME.fullmatch(here["name"]):
         raise StudyError(f"{where}: a name becomes part of a folder's name; use only letters, digits, - and _")
@@ -245,7 +303,7 @@ def read_arm(record: dict[str, Any], scale: Scale, shared: Sequence[str], where:
     return Arm(here["name"], here.get("label", here["name"]), settings, here.get("after", ""))
 
 
-def at_scale(record: dict[str, Any], scale: Scale, known: Collection[str], where: str) -> dict[str, Any]:
+def at_scale(record: dict[str, Any], scale: str, known: Collection[str], where: str) -> dict[str, Any]:
     """Read the values that a table gives for this scale."""
     parts: Any = record.get("at", {})
     if not isinstance(parts, dict) or not all(isinstance(part, dict) for part in parts.values()):
@@ -253,7 +311,7 @@ def at_scale(record: dict[str, Any], scale: Scale, known: Collection[str], where
     only(parts, scales(), f"{where}: at")
     for name, part in parts.items():
         only(part, known, f"{where}: at.{name}")
-    return dict(parts.get(scale.name, {}))
+    return dict(parts.get(scale, {}))
 
 
 def configured(settings: Sequence[str], where: str) -> Config:
@@ -297,6 +355,7 @@ class Study:
     about: str
     arms: tuple[Arm, ...]
     claims: tuple[Claim, ...]
+    gates: tuple[Gate, ...]
     measurements: tuple[str, ...]
     path: Path
 
@@ -314,12 +373,12 @@ def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Stu
     """Read a study at a scale. `extra`: settings of all arms; settings in the file override them."""
     path = Path(path)
     data, where = read_toml(path), str(path)
-    only(data, ("title", "figure", "about", "shared", "measurements", "at", "arms", "claims"), where)
+    only(data, ("title", "figure", "about", "shared", "measurements", "at", "arms", "claims", "gates"), where)
     text(data, [name for name in ("title", "about") if name in data], where)
     figure: Any = data.get("figure", 0)
     if type(figure) is not int or figure < 0:
         raise StudyError(f"{where}: figure is {figure!r}; it must be the number of a figure of the paper: figure = 2")
-    here = {**data, **at_scale(data, scale, ("shared", "measurements"), where)}
+    here = {**data, **at_scale(data, scale.name, ("shared", "measurements"), where)}
     measurements = texts(here, "measurements", where)
     only(measurements, MEASUREMENTS, f"{where}: measurements")
     arms = _arms(data, scale, (*scale.settings, *extra, *texts(here, "shared", where)), where)
@@ -327,8 +386,9 @@ def load_study(path: str | Path, scale: Scale, extra: Sequence[str] = ()) -> Stu
         if configured(arm.settings, where).data.train != PLACE:
             raise StudyError(f"{where}: arm {arm.name}: judging needs problems with varied answers: data.train={PLACE}")
     claims = read_claims(data, path.stem, list(arms), where)
+    gates = read_gates(data, scale.name, list(arms), claims, where)
     title, about = data.get("title", path.stem), data.get("about", "")
-    return Study(path.stem, title, figure, about, tuple(arms.values()), claims, measurements, path)
+    return Study(path.stem, title, figure, about, tuple(arms.values()), claims, gates, measurements, path)
 
 
 def choose_studies(names: Sequence[str], scale_name: str, extra: Sequence[str] = ()) -> tuple[Scale, list[Study]]:
@@ -340,7 +400,8 @@ def choose_studies(names: Sequence[str], scale_name: str, extra: Sequence[str] =
     configured(extra, "on the command line")
     given = {setting.partition("=")[0] for setting in extra}
     if missing := [need for need in scale.needs if need not in given]:
-        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {missing[0]}=FILE")
+        files = " ".join(f"{need}=FILE" for need in missing)
+        raise StudyError(f"the scale {scale.name} does not say {' and '.join(missing)}; add {files}")
     return scale, [load_study(find_study(name), scale, extra) for name in dict.fromkeys(names)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..runs.disk import plain, write_whole, writing
 from ..runs.plot import Metrics, stages
 from .asked import by_diversity, mask_rows, policy_rows
-from .decisions import NOT_RUN, p_values
+from .decisions import CheckedGate, p_values
 from .figures import LOOKS, ArmCurves, draw, draw_effects
 from .page import page
 from .plan import StudyError
@@ -37,6 +37,7 @@ def scale_record(decided: Decided) -> dict[str, Any]:
                 study.name: {
                     "title": study.title,
                     "figure": study.figure,
+                    "gates": [_gate_record(each) for each in decided.gates(study.name)],
                     "arms": {
                         arm.name: {"label": arm.label, "seeds": list(arm.runs), **arm_row(arm)}
                         for arm in study.arms.values()
@@ -51,6 +52,10 @@ def scale_record(decided: Decided) -> dict[str, Any]:
             },
         }
     )
+
+
+def _gate_record(checked: CheckedGate) -> dict[str, Any]:
+    return {**dataclasses.asdict(checked.gate), "found": checked.found, "holds": checked.holds}
 
 
 def _claim_record(decided: Decided, key: Key) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def draw_all(scales: Sequence[Decided], folder: Path) -> dict[tuple[str, str], l
     drawn: dict[tuple[str, str], list[str]] = {}
     for each in scales:
         rows = forest_rows(each)
-        if any(row["verdict"] != NOT_RUN for row in rows):
+        if any(row["estimate"] is not None for row in rows):
             draw_effects(rows, folder / f"{each.name}-effects", f"Effects, {each.name}", AXIS)
             drawn[each.name, ""] = [f"{folder.name}/{each.name}-effects"]
         for study in (study for study in each.runs.studies.values() if study.was_run):

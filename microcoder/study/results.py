@@ -4,6 +4,7 @@
     OUT/SCALE/studies/NAME.toml   the study as it was run: title, figure, about, arms, claims
     OUT/SCALE/runs/NAME/          run directories of `microcoder train`
     OUT/SCALE/judged/NAME.json    further measurements of a run, added to the last line of its metrics
+    OUT/SCALE/styles/NAME.json    shares of the styles of answers at each step, added to the lines of its metrics
 
 Only finished runs count: the last steps of a run that was stopped half-way are not the last steps of its arm. The other
 runs are named. If one of the package's studies was run, the others are listed too, without runs and with open claims.
@@ -24,10 +25,22 @@ from typing import Any
 import numpy as np
 
 from ..runs import read_info, read_metrics
-from .decisions import CONTRADICTED, NOT_RUN, ClaimDecision, decide, p_values
+from .decisions import CONTRADICTED, CheckedGate, ClaimDecision, check, decide, p_values
 from .effects import Effect, paired
 from .measures import measure
-from .plan import ORDER, Claim, ClaimTest, StudyError, find_study, read_claims, read_toml, tables, text
+from .plan import (
+    ORDER,
+    Claim,
+    ClaimTest,
+    Gate,
+    StudyError,
+    find_study,
+    read_claims,
+    read_gates,
+    read_toml,
+    tables,
+    text,
+)
 
 COLUMNS = {  # columns of an arm's row
     "accuracy_before": "first(test_accuracy)",
@@ -72,6 +85,7 @@ class StudyRuns:
     about: str
     arms: dict[str, ArmRuns]
     claims: tuple[Claim, ...]
+    gates: tuple[Gate, ...] = ()
 
     @property
     def was_run(self) -> bool:
@@ -143,8 +157,9 @@ def _study(
         seeds = sorted(plan.get(record["name"], {}).items())
         arms[record["name"]] = ArmRuns(record["name"], label, {n: finished[run] for n, run in seeds if run in finished})
     claims = read_claims(data, path.stem, arms, str(path))
+    gates = read_gates(data, scale, arms, claims, str(path))
     title, about = data.get("title", path.stem), data.get("about", "")
-    return StudyRuns(path.stem, title, data.get("figure", 0), about, arms, claims)
+    return StudyRuns(path.stem, title, data.get("figure", 0), about, arms, claims, gates)
 
 
 def _finished(folder: Path, name: str) -> FinishedRun | None:
@@ -156,6 +171,9 @@ def _finished(folder: Path, name: str) -> FinishedRun | None:
     extra = folder / "judged" / f"{name}.json"
     judged = _json(extra) if extra.exists() else {}
     metrics[-1] |= judged
+    shares = folder / "styles" / f"{name}.json"
+    by_step = _json(shares) if shares.exists() else {}
+    metrics = [line | by_step.get(str(line["step"]), {}) for line in metrics]
     return FinishedRun(name, metrics, summary, read_info(path), read_toml(path / "config.toml"), judged)
 
 
@@ -172,21 +190,25 @@ class Decided:
 
     runs: ScaleRuns
     decisions: dict[Key, ClaimDecision]
-    adjusted: dict[Key, tuple[float, float]]  # for and against; claims that were not run have none
+    adjusted: dict[Key, tuple[float, float]]  # for and against; claims that were not run or not testable have none
     weight: float  # weight of other arms in the spread of an effect
 
     @property
     def name(self) -> str:
         return self.runs.name
 
+    def gates(self, study: str) -> list[CheckedGate]:
+        return check(self.runs.studies[study].gates, study, self.runs.values)
+
 
 def decide_scale(scale: ScaleRuns) -> Decided:
     claims = [claim for study in scale.studies.values() for claim in study.claims]
     keys = [(claim.study, claim.number) for claim in claims]
     arms = {name: list(study.arms) for name, study in scale.studies.items()}
-    found, weight = decide(claims, scale.values, arms)
+    gates = {name: study.gates for name, study in scale.studies.items()}
+    found, weight = decide(claims, scale.values, arms, gates=gates)
     decisions = dict(zip(keys, found, strict=True))
-    run = {key: decision for key, decision in decisions.items() if decision.verdict != NOT_RUN}
+    run = {key: decision for key, decision in decisions.items() if decision.tested}
     holds = adjust([decision.p_for or 0.0 for decision in run.values()])
     fails = adjust([decision.p_against or 0.0 for decision in run.values()])
     adjusted = dict(zip(run, zip(holds, fails, strict=True), strict=True))
@@ -225,7 +247,7 @@ def forest_rows(decided: Decided) -> list[dict[str, Any]]:
             continue
         row: dict[str, Any] = {"aspect": study.title, "label": f"{claim.number}. {claim.text}"}
         row |= {"verdict": decision.verdict, "estimate": None, "low": None, "high": None}
-        if decision.verdict != NOT_RUN:
+        if decision.tested:
             test, effect = deciding_test(decision)
             row["label"] += " (claimed: no difference)" * (test.expect == "same")
             turn = (-1 if test.expect == "less" else 1) / _spread(decided.runs, claim, test, effect)

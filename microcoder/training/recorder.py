@@ -22,7 +22,7 @@ from ..judge.base import Judging
 from ..models import ModelSource
 from ..runs import Run, write_rollouts
 from .plan import Batches
-from .step import Batch, evaluation, measures, records, texts
+from .step import Batch, continued, evaluation, measures, records, texts
 
 if TYPE_CHECKING:  # verl has an environment of its own, without TRL
     from .trl import TrlStageTrainer
@@ -156,6 +156,7 @@ class StepRecorder(TrainerCallback):
         responses, _ = trainer.respond(list(mine), problems, prompts, sampling).all()
         responses = gather_object(responses)
         found = evaluation(responses, train.eval_tries)
+        found |= continued(responses, trainer.stage, self.setup.config.grpo, limit)
         if trainer.is_world_process_zero():
             rows = records(Batch(responses), train.eval_temperature)
             write_rollouts(self.setup.run.path, step, rows, *texts(responses, trainer.prompt_text), test=True)

@@ -207,6 +207,7 @@ def measures(batch: Batch, samples: int, turns: int = 1) -> dict[str, Any]:
         verdicts[row.verdict.verdict] = verdicts.get(row.verdict.verdict, 0) + 1
     judged = [row.accepted for row in everything if not row.faulty]
     also = also_accuracy(everything)
+    taught = signal(rows, samples).tolist()  # (groups,)
     return {
         "reward": _mean(rewards),
         "accuracy": _mean(judged),
@@ -218,9 +219,10 @@ def measures(batch: Batch, samples: int, turns: int = 1) -> dict[str, Any]:
         "truncated_share": _mean([row.truncated for row in rows]),
         "repeated_share": _mean([row.repeated for row in rows]),
         "masked_share": _mean([row.masked for row in rows]),
+        "masked_signal_share": _mean([row.masked and taught[n // samples] for n, row in enumerate(rows)]),
         "entropy": -_mean([value for row in rows for one in row.tries for value in one.logprobs]),
         "diversity": diversity([row.first.ids for row in rows], samples),
-        "no_signal_share": 1 - _mean(signal(rows, samples).tolist()),
+        "no_signal_share": 1 - _mean(taught),
         "no_code_share": verdicts.get("no_code", 0) / len(everything),
         "judge_faults": sum(row.faulty and not row.cut for row in everything),
         "cut_stragglers": sum(row.cut for row in everything),
@@ -331,6 +333,27 @@ def evaluation(responses: Sequence[Response], tries: int) -> dict[str, Any]:
         "test_diversity": diversity([row.ids for row in responses], tries) if tries > 1 else None,
         "test_judge_faults": sum(row.faulty for row in responses),
         "test_by_difficulty": _by_difficulty(groups, scores),
+    }
+
+
+def continued(responses: Sequence[Response], stage: Stage, grpo: GrpoConfig, limit: int) -> dict[str, float]:
+    """The metrics of an evaluation whose limit is larger than that of training: what training would have cut.
+
+    test_accuracy_cut      accuracy with every response cut at the limit of training; what is cut counts as wrong
+    test_cut_share         share of the responses that are cut there
+    test_continued_share   of those that do not end in repetition there: the share that is right in the end; NaN: none
+    """
+    if limit <= stage.max_response_tokens:
+        return {}
+    short = stage.max_response_tokens
+    m = grpo.repeat_tokens or repeat_tokens(short)
+    known = [row for row in responses if not row.faulty]
+    cut = [row for row in known if len(row.ids) > short]
+    straight = [row.accepted for row in cut if not ends_in_repetition(row.ids[:short], m, grpo.repeat)]
+    return {
+        "test_accuracy_cut": _mean([row.accepted and len(row.ids) <= short for row in known]),
+        "test_cut_share": len(cut) / max(len(known), 1),
+        "test_continued_share": _mean(straight),
     }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from microcoder.study.decisions import decide, p_values, surviving
 from microcoder.study.effects import paired, quantile, tail, trend
-from microcoder.study.plan import Claim, ClaimTest, StudyError, read_claims
+from microcoder.study.plan import Claim, ClaimTest, Gate, StudyError, read_claims, read_gates
 
 FILE = """
 [[claims]]
@@ -290,6 +290,94 @@ def test_claims_that_were_not_run_make_no_other_claim_harder():
     numbers = {"0": dict(enumerate(around(0.1, 0.05)))}  # p = 0.017: it would not survive among twenty
     decisions, _ = decide(claims, lambda study, arm, statistic: numbers.get(study, {}))
     assert [d.verdict for d in decisions] == ["supported", *["not run"] * 19]
+
+
+# Gates
+
+
+@pytest.mark.parametrize(
+    ("bounds", "found", "verdict"),
+    [
+        ({"at_least": 0.6}, [0.5, 0.8], "contradicted"),  # 0.65 in the mean
+        ({"at_least": 0.6}, [0.5, 0.6], "not testable"),
+        ({"at_least": 0.3}, [0.1 + 0.2, 0.3], "contradicted"),
+        ({"at_most": 0.5}, [0.4, 0.5], "contradicted"),
+        ({"at_most": 0.5}, [0.6, 0.5], "not testable"),
+        ({"at_least": 0.1, "at_most": 0.5}, [0.05, 0.05], "not testable"),
+        ({"at_least": 0.6}, [math.nan, math.nan], "not testable"),
+        ({"at_least": 0.6}, [], "not testable"),
+        ({"at_least": 0.9, "claims": (2,)}, [0.5, 0.5], "contradicted"),  # it concerns another claim
+    ],
+)
+def test_a_claim_is_decided_only_where_its_gates_hold(bounds, found, verdict):
+    numbers = {"last(reward)": around(0, 0.005), "mean(masked_share)": found}
+    gates = {"s": [Gate("text", "mean(masked_share)", "a", **bounds)]}
+    (decision,), _ = decide(
+        [claim(expecting("more", 0.1))], lambda study, arm, statistic: dict(enumerate(numbers[statistic])), gates=gates
+    )
+    assert (decision.verdict, decision.tested) == (verdict, verdict == "contradicted")
+    assert (decision.p_against is None) == (verdict == "not testable")
+
+
+def test_a_missing_arm_says_more_than_a_gate_that_fails():
+    gates = {"s": [Gate("text", "last(reward)", "a", at_least=9)]}
+    claims = [claim(expecting("more", 0.1, of="a", against="b"))]
+    (decision,), _ = decide(claims, lambda study, arm, statistic: {0: 1.0, 1: 2.0} if arm == "a" else {}, gates=gates)
+    assert (decision.verdict, decision.words) == ("not run", "study 's' has no runs of b")
+
+
+def test_claims_that_are_not_testable_make_no_other_claim_harder():
+    claims = [claim(expecting("more", 0.0), number=n, study=str(n)) for n in range(20)]
+    gates = {str(n): [Gate("text", "last(accuracy)", "a", at_least=9)] for n in range(1, 20)}
+    numbers = {n: dict(enumerate(around(0.1 if n == 0 else 0.0, 0.05))) for n in range(20)}
+    decisions, _ = decide(claims, lambda study, arm, statistic: numbers[int(study)], weight=0.0, gates=gates)
+    assert [d.verdict for d in decisions] == ["supported", *["not testable"] * 19]
+    assert "last(accuracy) of a: 0" in decisions[1].words and "needed at least 9" in decisions[1].words
+
+
+GATE = """
+[[gates]]
+text = "Half of the groups have signal."
+statistic = "mean(no_signal_share)"
+of = "none"
+at_most = 0.5
+claims = [30]
+[gates.at.smollm2]
+at_most = 0.9
+"""
+
+
+def gates_of(text, scale="nano"):
+    return read_gates(tomllib.loads(text), scale, ARMS, [claim(number=30)], "truncation.toml")
+
+
+def test_gates_are_read_with_the_bounds_of_their_scale():
+    assert gates_of(FILE) == ()
+    (gate,) = gates_of(FILE + GATE)
+    assert gate == Gate("Half of the groups have signal.", "mean(no_signal_share)", "none", at_most=0.5, claims=(30,))
+    assert [each.at_most for each in gates_of(FILE + GATE, "smollm2")] == [0.9]
+    assert gate.concerns(claim(number=30)) and not gate.concerns(claim(number=29))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('of = "none"', 'of = "nome"', "gate 1: of is 'nome'; did you mean 'none'?"),
+        ("mean(no_signal_share)", "mean(no_signal)", "names the unknown metric 'no_signal'; did you mean"),
+        ("at_most = 0.5\n", "", "gate 1: its bounds are missing; give a number: at_least = 0.6"),
+        ("at_most = 0.5\n", "at_most = '0.5'\n", "its bounds are {'at_most': '0.5'}; give a number"),
+        ("at_most = 0.5\n", "at_most = 0.5\nat_least = 0.7\n", "at_least is 0.7, above at_most, 0.5; nothing passes"),
+        ("at_most = 0.5\n", "atmost = 0.5\n", "gate 1: unknown key 'atmost'; did you mean 'at_most'?"),
+        ("claims = [30]", "claims = [31]", "claims are [31]; list numbers of the study's claims: [30]"),
+        ("[gates.at.smollm2]", "[gates.at.smollm3]", "unknown key 'smollm3'; did you mean 'smollm2'?"),
+        ('text = "Half of the groups have signal."', "", "gate 1: text is missing"),
+    ],
+)
+def test_a_gate_that_cannot_be_used_names_its_place_and_the_remedy(old, new, words):
+    assert GATE.count(old) == 1
+    with pytest.raises(StudyError) as error:
+        gates_of(FILE + GATE.replace(old, new))
+    assert "truncation.toml" in str(error.value) and words in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ COMMAND = [sys.executable, "-m", "microcoder.cli", "study", "run"]
 STUDY = """
 title = "Tiny"
 shared = ["data.train={varied}"]
-measurements = ["judging"]
+measurements = ["judging", "styles"]
 [[arms]]
 name = "plain"
 """
@@ -142,6 +142,8 @@ def test_what_is_to_be_measured_of_finished_runs_is_measured(made, runs):
     assert judged.keys() == {path.name for path in runs.iterdir()}
     programs = [row for step in range(1, 5) for row in read_rollouts(runs / "tiny.plain.0", step) if row["code"]]
     assert judged["tiny.plain.0"]["programs"] == len(programs) > 0
+    shares = {path.stem: json.loads(path.read_text()) for path in (folder / "styles").iterdir()}
+    assert shares.keys() == judged.keys() and list(shares["tiny.plain.0"]) == ["1", "2", "3", "4"]
     trained = {load(path / "config.toml").data.train for path in runs.iterdir()}
     assert trained == {str((folder / "varied.jsonl").resolve())}
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import microcoder.training
-from microcoder.study.measures import FUNCTIONS, METRICS, measure
+from microcoder.runs import write_rollouts
+from microcoder.study.measures import FUNCTIONS, METRICS, STYLES, measure, styles
 from microcoder.study.policies import mistakes
 
 RISING = range(1, 21)  # 20 steps: a tenth is 2 of them, a quarter 5, the smoothing window 3
@@ -135,4 +136,11 @@ def test_an_expression_that_cannot_be_used_says_what_to_type(expression, words):
 def test_every_metric_that_may_be_named_is_one_that_training_or_judging_writes():
     written = "".join(path.read_text() for path in Path(microcoder.training.__file__).parent.glob("*.py"))
     judged = mistakes([{"exact": "accepted", "robust": "accepted", "paper": "accepted", "truth": "accepted"}])
-    assert [name for name in METRICS if f'"{name}"' not in written and name not in judged] == []
+    shares = {f"{style}_share" for style in STYLES}
+    assert [name for name in METRICS if f'"{name}"' not in written and name not in {*judged, *shares}] == []
+
+
+def test_styles_are_the_shares_of_first_words_at_each_step(tmp_path):
+    texts = ["trace\na: add 3", "direct\n```python", "direct", " loop\nx is 4", "tracer", "", "print trace", "directly"]
+    write_rollouts(tmp_path, 3, [{"row": n, "problem": "p", "completion": text} for n, text in enumerate(texts)])
+    assert styles(tmp_path) == {3: {"direct_share": 2 / 8, "trace_share": 1 / 8, "loop_share": 1 / 8}}

@@ -144,7 +144,10 @@ def test_a_planted_effect_is_supported_an_absent_one_contradicted_noise_undecide
     page, numbers = written
     assert verdicts(numbers, "nano") == ["supported", "contradicted", "undecided", "not run"]
     assert verdicts(numbers, "smollm2") == ["contradicted", "contradicted", "undecided", "not run"]
-    assert rows(page, "# Claims and verdicts")[1:] == [["nano", "1", "1", "1", "1"], ["smollm2", "0", "2", "1", "1"]]
+    assert rows(page, "# Claims and verdicts")[1:] == [
+        ["nano", "1", "1", "1", "0", "1"],
+        ["smollm2", "0", "2", "1", "0", "1"],
+    ]
 
 
 def test_effects_are_those_that_measure_gives_by_hand(out, written):
@@ -312,14 +315,51 @@ def test_the_command_prints_the_counts_and_where_the_page_is(out, written):
     table = [line.split() for line in done.output.splitlines()[:4]]
     assert table == [
         ["nano"],
-        ["claims", "of", "supported", "contradicted", "undecided", "not", "run"],
+        ["claims", "of", "supported", "contradicted", "undecided", "not", "testable", "not", "run"],
         ["masks", "1", "1", "1", "1"],
-        ["all", "1", "1", "1", "1"],
+        ["all", "1", "1", "1", "0", "1"],
     ]
     assert "nano: 1 of 11 runs are unfinished, and left out" in done.output
     assert f"the page: {out / 'again.md'}; its numbers: {out / 'report.json'}" in done.output
     printed = CliRunner().invoke(report, [str(out), "--no-figures", "-o", str(out / "again.md"), "--json"])
     assert json.loads(printed.output) == written[1]
+
+
+GATES = """
+[[gates]]
+text = "The mask takes out enough."
+statistic = "mean(masked_share)"
+of = "mask"
+at_least = 0.2
+claims = [2]
+[gates.at.smollm2]
+at_least = 0.1
+[[gates]]
+text = "The limit bites."
+statistic = "mean(truncated_share)"
+of = "none"
+at_least = 0.03
+"""
+
+
+def test_a_claim_whose_gate_fails_at_a_scale_is_not_testable_there_and_no_contradiction(tmp_path):
+    arms = {arm: [lines(0.1 + 0.1 * (arm == "mask"), seed, arm) for seed in SEEDS] for arm in ("none", "mask")}
+    for scale in ("nano", "smollm2"):  # the share masked is 0.125
+        write_study(tmp_path / scale, "masks", OWN + GATES, arms)
+    _, path = write_report(tmp_path)
+    page, numbers = path.read_text(), json.loads((tmp_path / "report.json").read_text())
+    assert verdicts(numbers, "nano") == ["supported", "not testable", "undecided", "not run"]
+    assert verdicts(numbers, "smollm2") == ["supported", "contradicted", "undecided", "not run"]
+    claim = numbers["scales"]["nano"]["claims"][1]
+    assert (claim["p_against"], claim["adjusted_against"]) == (None, None)
+    assert claim["words"] == "mean(masked_share) of mask: 0.125, needed at least 0.2"
+    gates = numbers["scales"]["nano"]["studies"]["masks"]["gates"]
+    assert [(gate["found"], gate["holds"]) for gate in gates] == [(0.125, False), (0.25, True)]
+    assert "Claim 2 at nano" not in page and "Claim 2 at smollm2" in page
+    assert "- nano: **not testable**: mean(masked_share) of mask: 0.125, needed at least 0.2." in page
+    assert "| The limit bites. | `mean(truncated_share) of none: 0.25, needed at least 0.03` | holds | all |" in page
+    (row,) = [row for row in forest_rows(decide_scale(gather_scale(tmp_path / "nano"))) if "a_lot" in row["label"]]
+    assert (row["verdict"], row["estimate"]) == ("not testable", None)
 
 
 # ---- the package's own studies
@@ -364,6 +404,16 @@ def test_t_of_d_is_held_against_temperatures_that_stay_and_are_tested_alike(tmp_
     assert [row["arm"] for row in found["against"]] == ["cold"]
     assert found["against"][0]["gain"].estimate == pytest.approx(0.2, abs=0.02)
     assert found["chosen"] == {seed: [[1, 1.0], [5, 1.2]] for seed in SEEDS}
+
+
+def test_shares_of_styles_join_the_metrics_of_their_steps(tmp_path):
+    arms = {arm: [lines(0.1, seed, arm) for seed in range(2)] for arm in ("none", "mask")}
+    folder = write_study(tmp_path / "nano", "masks", OWN, arms)
+    (folder / "styles").mkdir()
+    shares = {step: {"trace_share": step / 8} for step in range(1, 5)}
+    (folder / "styles" / "masks.mask.1.json").write_text(json.dumps(shares))
+    found = gather_scale(folder).values("masks", "mask", "last(trace_share) - first(trace_share)")
+    assert found[1] == 4 / 8 - 1 / 8 and math.isnan(found[0])
 
 
 def test_mistakes_of_the_policies_are_added_up_over_runs_and_join_the_metrics(tmp_path):

@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 from train_runs import settings
 
-from microcoder.collect import Responding, written
+from microcoder.collect import Responding, Response, written
 from microcoder.grpo import Stage, group_diversity
 from microcoder.judge import Judge
 from microcoder.sampling import Completion
-from microcoder.schema import Problem, Test
-from microcoder.training.step import collect, measures, records
+from microcoder.schema import Problem, Test, Verdict
+from microcoder.training.step import collect, continued, measures, records
 
 RIGHT = "It is one.\n```python\nprint(1)\n```"
 AGAIN = "Let me think: one.\n```python\nprint(1)\n```"  # another text with the same program
@@ -135,6 +135,35 @@ def test_metrics_follow_from_the_responses(judge):
     assert (line["truncated_share"], line["masked_share"], line["no_code_share"]) == (1 / 4, 1 / 4, 1 / 8)
     assert line["diversity"] == group_diversity([row.ids for row in batch.responses[:4]]) / 2  # of the other group: 0
     assert line["verdicts"] == {"accepted": 1, "wrong_answer": 5, "runtime_error": 1, "no_code": 1}
+
+
+def test_only_what_is_masked_in_a_group_with_signal_had_an_advantage(judge):
+    model = Model(judge, {0: [RIGHT, WRONG, CRASH, SILENT], 1: [WRONG, WRONG, WRONG, WRONG]}, cut=[WRONG, SILENT])
+    line = measures(model.step("grpo.mask=all"), 4)
+    assert (line["masked_share"], line["masked_signal_share"]) == (6 / 8, 2 / 8)
+
+
+def test_what_training_would_have_cut_is_looked_up_where_it_went_on(judge):
+    def response(length, verdict, period=1000):
+        ids = [n % period for n in range(length)]
+        return Response(PROBLEMS[0], [], 0, ids, [], False, "", Verdict(verdict))
+
+    responses = [
+        response(64, "accepted"),
+        response(65, "accepted"),
+        response(80, "accepted"),
+        response(90, "wrong_answer"),
+        response(128, "wrong_answer", period=4),  # a loop
+        response(9, "wrong_answer"),
+        response(70, "internal_error"),  # a fault of the judge: neither right nor wrong
+    ]
+    grpo = settings().grpo
+    assert continued(responses, STAGE, grpo, 128) == {
+        "test_accuracy_cut": 1 / 6,
+        "test_cut_share": 4 / 6,
+        "test_continued_share": 2 / 3,
+    }
+    assert continued(responses, STAGE, grpo, 64) == continued(responses, STAGE, grpo, 0) == {}
 
 
 # ---- the mask

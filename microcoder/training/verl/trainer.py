@@ -47,7 +47,7 @@ from ...schema import Problem, Verdict
 from ..launch import begin, problems_of, stage_words, stages_left, steps_done
 from ..plan import Batches, PlanError, batches, order
 from ..recorder import TrainingObserver, saving, tested, write_down
-from ..step import Batch, evaluation, measures, records, texts, weigh
+from ..step import Batch, continued, evaluation, measures, records, texts, weigh
 from .session import base_folder, session, write_files
 from .settings import compiled, metrics_of
 from .worker import TrainingProcess
@@ -145,7 +145,8 @@ class VerlStageTrainer(PPOTrainerSync):
         for part in self.val_dataloader:
             rows += self._answers(part)
         responses = whole(rows, train.eval_tries, self.setup.tests)
-        found = {**evaluation(responses, train.eval_tries), "evaluation_s": time.perf_counter() - started}
+        cut = continued(responses, self.stage, self.setup.config.grpo, train.eval_max_response_tokens)
+        found = {**evaluation(responses, train.eval_tries), **cut, "evaluation_s": time.perf_counter() - started}
         kept = records(Batch(responses), train.eval_temperature)
         write_rollouts(self.setup.run.path, step, kept, *texts(responses, self.setup.decode), test=True)
         if step == 0:
