@@ -8,6 +8,8 @@ _TAGS = {  # a block without a tag counts as the language that was asked for
     "cpp": {"", "cpp", "c++", "cc", "cxx"} | {f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20)},
 }
 _THINK = re.compile(r"""(["'])</?think>\1|`</?think>`(?!`)|(?P<tag></?think>)""")  # in quotes a tag is only named
+_END = re.compile(r"<[|｜][^<>\s]{1,40}[|｜]>|</s>|<eos>|<pad>|<end_of_turn>")  # of a model's turn
+_LONGEST_END = 44
 
 
 def code_block(completion: str, language: str = "python") -> str | None:
@@ -35,13 +37,13 @@ def code_block(completion: str, language: str = "python") -> str | None:
 
 
 def answer(completion: str) -> str:
-    """The completion without its thoughts, with "\\n" at the ends of lines.
+    """The completion without its thoughts and without end tokens, with "\\n" at the ends of lines.
 
     A thought reaches from <think> to the next </think>, or to the end if there is none. If the first tag is a </think>,
     the prompt has opened the thought, so it begins with the completion. Tags inside a fenced block of the answer are
     text of the program.
     """
-    text = completion.replace("\r\n", "\n")
+    text = _without_end(completion.replace("\r\n", "\n"))
     tags = [(found["tag"], found.start()) for found in _THINK.finditer(text) if found["tag"]]
     begins = [place for tag, place in tags if tag == "<think>"]
     ends = [place + len(tag) for tag, place in tags if tag == "</think>"]
@@ -64,6 +66,19 @@ def answer(completion: str) -> str:
             at = ends[n] if n < len(ends) else len(text)
             kept.append("\n")  # what follows a thought is a line of its own
     return "".join(kept)
+
+
+def _without_end(text: str) -> str:
+    """The text without the end tokens that some trainers leave in it: "```<|im_end|>" would close no block."""
+    end = len(text)
+    while True:
+        stop = end
+        while stop and text[stop - 1].isspace():
+            stop -= 1
+        start = text.rfind("<", max(0, stop - _LONGEST_END), stop)
+        if start < 0 or not _END.fullmatch(text, start, stop):
+            return text[:end]
+        end = start
 
 
 def _closes(mark: tuple[str, str], fence: str) -> bool:

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +22,6 @@ from .env import check_shown, feedback
 from .reward import CodeReward, Problems, problem_of, text_of
 from .shared import JudgeSetting
 
-_END = re.compile(r"(?:\s*(?:<[|｜][^<>\s]{1,40}[|｜]>|</s>|<eos>|<pad>|<end_of_turn>))+\s*\Z")
 _TAIL = 80  # characters of a prompt by which its end is found where its beginning was cut off
 
 
@@ -90,7 +88,7 @@ def nemo_rl_environment() -> Any:
             return_extracted_answer: bool = False,
         ) -> Any:
             problems = [_row(self.reward, row) for row in metadata]
-            texts = [_without_end(text_of(log)) for log in message_log_batch]
+            texts = [text_of(log) for log in message_log_batch]
             verdicts = self.reward.verdicts(problems, texts)
             self.verdicts += verdicts
             scores = [self.reward.score(*pair) for pair in zip(problems, verdicts, strict=True)]
@@ -154,7 +152,7 @@ def skyrl_env(
 
         def step(self, action: str) -> Any:
             self.turns += 1
-            (self.verdict,) = reward.verdicts([self.problem], [_without_end(action)])
+            (self.verdict,) = reward.verdicts([self.problem], [action])
             score = reward.score(self.problem, self.verdict)
             done = score is None or self.verdict.accepted or self.turns >= self.max_turns
             told = [] if done else [{"role": "user", "content": feedback(self.problem, self.verdict, show)}]
@@ -189,7 +187,7 @@ def rllm_evaluator(
         from rllm.eval.types import EvalOutput, Signal
 
         problem = _row(reward, {"id": task.id, **task.metadata})
-        (verdict,) = reward.verdicts([problem], [_without_end(extract_answer_text(episode))])
+        (verdict,) = reward.verdicts([problem], [extract_answer_text(episode)])
         score = reward.score(problem, verdict)
         if score is None:
             raise RuntimeError(f"the judge is at fault: {verdict.message}")
@@ -213,10 +211,6 @@ def _row(reward: CodeReward, row: Mapping[str, Any]) -> Problem:
 def _response(query: str, prompt: str) -> str:
     """Return what follows the prompt. Where a long prompt lost its beginning, it is known by its end."""
     if query.startswith(prompt):
-        return _without_end(query[len(prompt) :])
+        return query[len(prompt) :]
     _, found, rest = query.partition(prompt[-_TAIL:])
-    return _without_end(rest if found else query)
-
-
-def _without_end(text: str) -> str:
-    return _END.sub("", text)
+    return rest if found else query

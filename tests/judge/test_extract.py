@@ -94,6 +94,9 @@ HOSTILE = [
     "a </think> <think> b\n" * 11_000,
     "<" * 1_000_000,
     "<think" * 40_000,
+    "<pad>" * 200_000,
+    "<pad> " * 200_000 + "x",
+    "```" + " " * 1_000_000,
 ]
 
 
@@ -102,3 +105,15 @@ def test_a_text_made_to_be_slow_is_read_in_one_pass():
         for whole in (text, f"{text}</think>", f"```\n{text}"):
             found = code_block(whole)
             assert found is None or found.strip()
+
+
+@pytest.mark.parametrize(
+    "end", ["<|im_end|>", "<|im_end|>\n<|endoftext|> ", "</s>", "<eos><pad><pad>", "<｜end▁of▁sentence｜>"]
+)
+def test_end_tokens_are_no_part_of_an_answer(end):
+    assert code_block(f"```python\nprint(1)\n```{end}") == "print(1)"
+
+
+@pytest.mark.parametrize("end", ["<b>", "<|two words|>", "x<|im_end", "<" + "|" * 100 + ">"])
+def test_other_signs_after_a_fence_keep_it_from_closing(end):
+    assert code_block(f"```python\nprint(1)\n```{end}") is None
