@@ -140,13 +140,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
 
 
 def _turns(config: Config) -> None:
-    """Refuse repair turns where nobody has built or tried them."""
+    """Refuse repair turns where nobody has tried them."""
     turns = config.grpo.turns
-    if turns > 1 and config.run.engine == "verl":
-        raise PlanError(
-            f"grpo.turns={turns} is made by run.engine=trl only: with verl each response is one try; "
-            "set run.engine=trl, or grpo.turns=1"
-        )
     if turns > 1 and config.rollout.engine == "vllm":
         raise PlanError(
             f"grpo.turns={turns} has not been tried with rollout.engine=vllm; set rollout.engine=auto, or grpo.turns=1"

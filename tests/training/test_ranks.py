@@ -33,7 +33,7 @@ PACKED = "16 responses = 1 update x 8 responses in packed passes of up to 400 to
 
 @pytest.mark.parametrize(
     "options",
-    [(PADDED,), (PACKED, "train.update=packed", "train.pass_tokens=400"), (PADDED, "grpo.turns=2")],
+    [(PADDED,), (PACKED, "train.update=packed", "train.pass_tokens=400", "grpo.turns=2")],
 )
 def test_two_processes_share_a_step_and_one_of_them_writes_it_down(tmp_path, options):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]

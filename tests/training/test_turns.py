@@ -430,10 +430,9 @@ def test_first_tries_are_those_of_a_run_with_one_turn(tmp_path):
 # ---- the plan
 
 
-@pytest.mark.parametrize(("word", "instead"), [("run.engine=verl", "run.engine=trl"), ("rollout.engine=vllm", "auto")])
-def test_turns_are_refused_where_nobody_has_tried_them(word, instead):
-    with pytest.raises(PlanError, match=f"{instead}, or grpo.turns=1"):
-        batches(load(None, ["grpo.turns=2", word]))
+def test_turns_are_refused_where_nobody_has_tried_them():
+    with pytest.raises(PlanError, match=r"auto, or grpo\.turns=1"):
+        batches(load(None, ["grpo.turns=2", "rollout.engine=vllm"]))
 
 
 def test_a_dry_run_counts_all_tries(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 from view_runs import make_bench, make_run, make_study
 
-from microcoder.view import app, export
+from microcoder.view import app, export, groups
 from microcoder.view.library import Library, Missing
 from microcoder.view.questions import Questions
 
@@ -192,16 +192,17 @@ def rows(*records):
 @pytest.mark.parametrize(
     "unpacked",
     [
-        lambda: b"\0" * (1 << 30),
-        lambda: b'{"problem": ' + b"[]," * (200 << 20),
-        lambda: b"[" * (1 << 30),
+        lambda: b"\0" * (300 << 20),
+        lambda: b'{"problem": ' + b"[]," * (90 << 20),
+        lambda: b"[" * (300 << 20),
         lambda: rows({}) * (3 << 20),
         lambda: rows({"length": "x", "advantage": [], "reward": {}, "verdict": 5, "completion": {"a": 1}, "code": 7}),
         lambda: rows({"step": "x", "row": 10**400, "length": 10**400, "advantage": 1e400, "code": "(" * 10**6}),
     ],
     ids=["zeros", "lists", "depth", "rows", "kinds", "numbers"],
 )
-def test_a_bomb_among_the_rollouts_is_cut(tmp_path, unpacked):
+def test_a_bomb_among_the_rollouts_is_cut(tmp_path, unpacked, monkeypatch):
+    monkeypatch.setattr(groups, "BUDGET_S", 4.0)  # instead of 20
     make_run(tmp_path / "r" / "b", steps=2)
     path = make_run(tmp_path / "r" / "a", steps=2)
     (path / "rollouts" / "groups.jsonl").unlink()

@@ -191,6 +191,8 @@ def refusals(config: Config) -> list[str]:
         found.append("grpo.dynamic_sampling works with run.engine=trl only: set grpo.dynamic_sampling=0")
     if grpo.temperature == "auto":
         found.append('grpo.temperature="auto" works with run.engine=trl only: choose beforehand, microcoder calibrate')
+    if grpo.turns > 1:
+        found.append("grpo.turns works with run.engine=trl only: set grpo.turns=1")
     if train.update == "packed":
         found.append("train.update=packed works with run.engine=trl only: set train.update=padded")
     if train.optimizer != "adamw":
