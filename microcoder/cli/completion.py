@@ -209,7 +209,7 @@ def _values(name: str, value: str) -> Iterator[CompletionItem]:
     elif name == "model.name":
         yield from [*_models(value), *_paths(value, ".gguf")]
     elif name in ("data.train", "data.test"):
-        names = ("none", *SUITES) if name == "data.test" else ("starter",)
+        names = ("none", "held-out", *SUITES) if name == "data.test" else ("starter",)
         yield from [*_named(value, names), *_paths(value, *PROBLEM_FILES)]
 
 

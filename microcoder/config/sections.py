@@ -127,8 +127,9 @@ class DataConfig(Section):
     )
     test: str = Field(
         default="starter",
-        description="Held-out problems for the evaluations: starter (its test split), a file, none, or a suite of "
-        "`microcoder eval`: humanevalplus, mbppplus, humaneval, mbpp, livecodebench.",
+        description="Problems for the evaluations: starter (its test split), a file, none, held-out (data.test_size "
+        "problems of data.train, which are then not trained on), or a suite of `microcoder eval`: humanevalplus, "
+        "mbppplus, humaneval, mbpp, livecodebench.",
     )
     test_data: str = Field(
         default="",

@@ -3,6 +3,9 @@
 Where a file holds more problems than data.train_size or data.test_size, a sample is drawn, the same one each time: the
 first rows of a file that is sorted by source would be one source alone.
 
+With data.test=held-out a part of the training file is tested on instead of trained on: those problems whose ids have
+the smallest hashes, so that a file that grows keeps most of them.
+
 A suite is asked as training asks: with our own prompts, and the program in the last fenced block. So its accuracy is
 near that of `microcoder eval`, which asks as the suite's own runner does, but not the same.
 """
@@ -13,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +30,7 @@ from ..schema import Problem, nearest
 from ..starter import DEPTHS, problems
 
 Split = Literal["train", "test"]
+HELD_OUT = "held-out"
 TESTED = tuple(name for name in SUITES if name != "starter")  # suites that data.test may name besides
 
 TAGS = ("many_answers", "unverified")  # that `microcoder data run` sets and data.refuse knows, whatever a file holds
@@ -60,7 +65,14 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
         )
     if name == "none" and split == "test":
         return Loaded([], {})
-    low, high = _range(data) if split == "train" else (float("-inf"), float("inf"))
+    if data.test == HELD_OUT:
+        if data.train == "starter":
+            raise ProblemsError(
+                "data.test=held-out is for a file of problems; starter has a test part: data.test=starter"
+            )
+        name = data.train
+    ours = split == "train" or data.test == HELD_OUT  # the settings for training problems apply
+    low, high = _range(data) if ours else (float("-inf"), float("inf"))
     dropped: Counter[str] = Counter()
     if name == "starter":
         _refuse_unknown(data.refuse, ())
@@ -80,19 +92,37 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
         seen.update(problem.tags if isinstance(problem, Problem) else ())
         if not isinstance(problem, Problem):
             dropped["unreadable"] += 1
-        elif split == "train" and (tags := _refused(problem, data.refuse)):
+        elif ours and (tags := _refused(problem, data.refuse)):
             dropped[f"tagged {tags[0]}"] += 1
-        elif data.difficulty and split == "train" and not low <= _score(problem, name) <= high:
+        elif data.difficulty and ours and not low <= _score(problem, name) <= high:
             dropped["outside data.difficulty"] += 1
         else:
             found.append(problem)
-    if split == "train":
+    if ours:
         _refuse_unknown(data.refuse, seen)
     if not found:
         raise ProblemsError(
             f"{name} holds no problem to {split} on{': ' if dropped else ''}{Loaded([], dropped).words()}"
         )
+    if data.test == HELD_OUT:
+        found = _parted(found, data, split, dropped)
     return Loaded([found[n] for n in _drawn(len(found), size, split, dropped)], dropped)
+
+
+def _parted(found: list[Problem], data: DataConfig, split: Split, dropped: Counter[str]) -> list[Problem]:
+    """The problems of a file without those that are held out, or these."""
+    size = data.test_size
+    if len(found) <= size:
+        raise ProblemsError(
+            f"{data.train} holds {len(found)} problems, so data.test=held-out with data.test_size={size} leaves none "
+            "to train on; lower data.test_size"
+        )
+    held = {problem.id for problem in sorted(found, key=lambda one: sha256(one.id.encode()).digest())[:size]}
+    if split == "train":
+        dropped["held out for the evaluations"] = size
+    else:
+        dropped.clear()  # training counts what the file lost
+    return [problem for problem in found if (problem.id in held) == (split == "test")]
 
 
 def _drawn(count: int, size: int, split: Split, dropped: Counter[str]) -> list[int]:

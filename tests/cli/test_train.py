@@ -150,8 +150,8 @@ def test_a_dry_run_of_a_leetcode_configuration_names_the_files_that_have_to_be_m
     assert microcoder("cp", name, "my.toml").code == 0
     done = microcoder("train", "my.toml", "--dry-run", "--gpu-memory", "80")
     assert done.code == 1
-    assert "missing: problems to train on (data.train): there is no file leetcode-train.parquet" in done.out
-    assert "missing: problems to test on (data.test): there is no file leetcode-validation.parquet" in done.out
+    assert "missing: problems to train on (data.train): there is no file leetcode-forged.parquet" in done.out
+    assert "missing: problems to test on (data.test): there is no file leetcode-forged.parquet" in done.out
     assert "64 problems x 8 samples = 512 responses = 2 updates" in " ".join(done.out.split())
 
 

@@ -69,6 +69,41 @@ def test_of_a_file_with_more_problems_than_asked_for_a_sample_is_drawn_the_same_
     assert "40 not drawn: data.train_size=20 are drawn at random" in loaded.words()
 
 
+def test_a_part_of_the_training_file_can_be_held_out(tmp_path):
+    def parts(count, **settings):
+        path = sorted_file(tmp_path / f"{count}.jsonl", count)
+        data = DataConfig(train=path, test="held-out", test_size=10, **settings)
+        return [load_problems(data, split) for split in ("train", "test")]
+
+    train, test = parts(60)
+    assert len(test.problems) == 10 and not set(ids(train)) & set(ids(test))
+    assert len({*ids(train), *ids(test)}) == 60 and train.dropped == {"held out for the evaluations": 10}
+    assert len({problem.source for problem in test.problems}) > 1
+    assert len(set(ids(parts(66)[1])) & set(ids(test))) > 5  # a file that grows keeps most of them
+    assert ids(parts(60, train_size=20)[1]) == ids(test) and len(parts(60, train_size=20)[0].problems) == 20
+
+
+def test_what_is_not_trained_on_is_not_held_out_either(file):
+    data = DataConfig(train=file, test="held-out", test_size=1, refuse=["unverified"])
+    train, test = (load_problems(data, split) for split in ("train", "test"))
+    assert sorted([*ids(train), *ids(test)]) == ["p/0.2", "p/0.8"]
+    assert train.dropped["tagged unverified"] == 1 and not test.dropped
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, r"starter has a test part: data\.test=starter"),
+        ({"train": "FILE"}, r"holds 3 problems, .* data\.test_size=3 leaves none .* lower data\.test_size"),
+    ],
+)
+def test_what_cannot_be_held_out_is_refused(file, settings, words):
+    settings = dict.fromkeys(settings, file)
+    for split in ("train", "test"):
+        with pytest.raises(ProblemsError, match=words):
+            load_problems(DataConfig(test="held-out", test_size=3, **settings), split)
+
+
 def test_a_tag_that_nothing_has_is_refused_with_the_nearest_one(file):
     with pytest.raises(ProblemsError, match=r"the tag 'unverifed'.*did you mean 'unverified'\?"):
         load_problems(DataConfig(train=file, refuse=["unverifed"]), "train")
