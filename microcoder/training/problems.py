@@ -84,8 +84,8 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
         if split == "train":
             raise ProblemsError(f"data.train={name}: a suite is to be tested on, not trained on; data.train=FILE")
         return _suite(data, sandbox)
-    if nearest(name, TESTED) and not Path(name).exists():
-        raise ProblemsError(f"data.{split}={name}: there is no such file{nearest(name, TESTED)}")
+    if (hint := nearest(name, (*TESTED, HELD_OUT))) and not Path(name).exists():
+        raise ProblemsError(f"data.{split}={name}: there is no such file{hint}")
     found: list[Problem] = []
     seen: set[str] = set()  # tags
     for problem in read_problems(name):

@@ -177,6 +177,7 @@ def test_a_suites_large_tests_are_brought_along(tmp_path):
         ({"test": "mbppplus"}, r"data\.test=mbppplus: .* with --data \(here --data is data\.test_data\)"),
         ({"test": "mbppplus", "test_data": "nowhere"}, r"--data nowhere: there is no file .* data\.test_data"),
         ({"test": "mbpplus"}, r"data\.test=mbpplus: there is no such file; did you mean 'mbppplus'"),
+        ({"test": "heldout"}, r"data\.test=heldout: there is no such file; did you mean 'held-out'"),
         ({"test_data": "x.jsonl"}, r"data\.test_data is x\.jsonl, .* but data\.test is starter; .*humanevalplus"),
     ],
 )
