@@ -209,7 +209,7 @@ class Collector(Generic[Item]):
         self._generated = time.perf_counter()
 
     def reopen(self) -> None:
-        """More items will come, now that all are judged. What is known stays known, and times are added up."""
+        """Accept more items after all have been judged. Known verdicts are kept, and times are added up."""
         self._before = self.seconds
         self._started, self._generated, self._waited = time.perf_counter(), 0.0, 0.0
         self._last, self._cut = 0.0, False

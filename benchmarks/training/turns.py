@@ -1,7 +1,7 @@
 """Teach nano to answer a second turn, so that repair turns can be tried on it.
 
-    python -m benchmarks.training turns -o /tmp/nano-turns
-    microcoder train demo model.name=/tmp/nano-turns grpo.turns=2
+    python -m benchmarks.training turns -o nano-turns
+    microcoder train demo model.name=nano-turns grpo.turns=2
 
 nano has never seen a second turn: after the judge's message it writes a program for some other problem. This samples
 it on training problems, takes those that it both failed and solved, and trains it on (prompt, its failed try, message,

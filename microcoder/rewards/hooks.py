@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..prompts import check_shown, feedback
 from ..schema import Problem, Verdict
-from .env import check_shown, feedback
 from .reward import CodeReward, Problems, problem_of, text_of
 from .shared import JudgeSetting
 
@@ -130,7 +130,7 @@ def skyrl_env(
     Args:
         problems: A file of problems, or Problems. Not needed for rows of verl.parquet, nor where
             `reward_spec.ground_truth` is the problem as JSON text.
-        show: `"nothing"`, `"verdict"`, `"error"` or `"difference"`; see `microcoder.rewards.env`.
+        show: `"nothing"`, `"verdict"`, `"error"` or `"difference"`; see `microcoder.prompts.feedback`.
         judge: As in CodeReward.
         shape: As in CodeReward.
         on_fault: The reward of a response on which the judge is at fault.

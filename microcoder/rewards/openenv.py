@@ -84,7 +84,7 @@ def openenv_app(
     Args:
         problems: A file of problems, or Problems.
         turns: Tries for each problem. The last one gets the reward.
-        show: What the model is told of a failed try; see `microcoder.rewards.env`.
+        show: What the model is told of a failed try; see `microcoder.prompts.feedback`.
         judge: As in CodeReward.
         shape: As in CodeReward.
         sessions: Episodes that may be open at the same time.

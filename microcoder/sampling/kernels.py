@@ -20,7 +20,7 @@ from .shadow import head_width
 SPLITS = (1, 4, 16)
 TUNING = {1: (32, 1, 2), 4: (64, 2, 2), 16: (32, 1, 2)}  # splits -> tokens of a block, warps, stages
 BUSY = 256  # programs of attention, which keep a GPU busy
-LONG = 2048  # tokens from which on texts differ so much in length that the longest would be waited for
+LONG = 2048  # tokens; texts that may be longer differ so much in length that all would wait for the longest
 
 
 def rms_norm(

@@ -101,10 +101,10 @@ MARK = "0f41c2"  # stands for what a model wrote, to find where a chat template 
 def encode_next(
     tokenizer: Any, ids: Sequence[int], message: str, ends: Sequence[int], chat: Mapping[str, Any] | None = None
 ) -> list[int]:
-    """Encode what stands between two turns of a model: the end of the first, as far as `ids`, which it wrote, have not
-    come to it; the user's message; and what opens the next. `ends`: tokens that end a turn.
+    """Encode what stands between two turns of a model: the end of its turn, the user's message, the start of its next.
 
-    What the model wrote is never encoded again: its own tokens stay what they are, thoughts included.
+    ids    the tokens that the model wrote; they are not encoded again, so they stay what they are, thoughts included
+    ends   tokens that end a turn; if `ids` has such an end already, it is not repeated
     """
     if tokenizer.chat_template is None:
         return list(tokenizer(f"\n\n{message}\n", add_special_tokens=False)["input_ids"])

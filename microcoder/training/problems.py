@@ -110,7 +110,7 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
 
 
 def _parted(found: list[Problem], data: DataConfig, split: Split, dropped: Counter[str]) -> list[Problem]:
-    """The problems of a file without those that are held out, or these."""
+    """Return the problems that a split uses: data.test_size of the file are for the test, the rest for training."""
     size = data.test_size
     if len(found) <= size:
         raise ProblemsError(

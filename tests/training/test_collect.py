@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from faulty_judge import FAULT, Counting
 from train_runs import settings
 
 from microcoder.collect import Responding, Response, written
@@ -21,21 +22,9 @@ CRASH = "```python\nprint(1 / 0)\n```"
 LOOP = CRASH + "\n" + "ha" * 8
 SILENT = "I do not know."
 ENDLESS = "```python\nwhile True: pass\n```"
-FAULT = "```python\nprint('the judge fails on this')\n```"
 PROBLEMS = [Problem(f"p{n}", tests=[Test("", "1\n")]) for n in range(6)]
 PROMPTS = [[n] * (n + 1) for n in range(6)]
 STAGE = Stage(1, 1.0, 64)
-
-
-class Counting(Judge):
-    """The judge, with a list of what it was given. FAULT meets a problem that no judge can judge."""
-
-    asked: list[tuple[str, str]]
-
-    def submit(self, problem, completion):
-        self.asked.append((problem.id, completion))
-        unusable = Problem("broken", kind="function", entry_point="f", tests=[Test("not JSON", "1")])
-        return super().submit(unusable if completion == FAULT else problem, completion)
 
 
 @pytest.fixture(scope="module")

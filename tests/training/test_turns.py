@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from faulty_judge import FAULT, Counting
 from rollout_fixture import (
     END,
     LIMIT,
@@ -45,19 +46,9 @@ WRONG = "```python\nprint(2)\n```"
 CRASH = "```python\nprint(1 / 0)\n```"
 ENDLESS = "```python\nwhile True: pass\n```"
 SILENT = "I do not know."
-FAULT = "```python\nprint('the judge fails on this')\n```"
 ONE = Problem("p0", tests=[Test("", "1\n")])
 PROMPT = [7, 7, 7]
 STAGE = Stage(1, 1.0, 64)
-
-
-class Counting(Judge):
-    asked: list[str]
-
-    def submit(self, problem, completion):
-        self.asked.append(completion)
-        unusable = Problem("broken", kind="function", entry_point="f", tests=[Test("not JSON", "1")])
-        return super().submit(unusable if completion == FAULT else problem, completion)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +144,7 @@ def test_only_the_last_try_may_be_trained_on(judge):
 
 def test_a_program_that_was_judged_in_an_earlier_turn_is_not_judged_again(judge):
     rows = Model(judge, [WRONG, WRONG], [WRONG, RIGHT], [RIGHT]).step().responses
-    assert sorted(judge.asked) == sorted([WRONG, RIGHT])
+    assert sorted(text for _, text in judge.asked) == sorted([WRONG, RIGHT])
     assert [row.reward for row in rows] == [0, 1, 1]
 
 
