@@ -132,15 +132,15 @@ class Killing(Listening):
     def __init__(self):
         super().__init__()
         self.steps, self.killed = 0, []
+        self.others = psutil.Process().children()  # of judges that earlier tests have left
 
     def step(self, metrics):
         self.steps += 1
 
     def phase(self, name):
         if self.steps == 1 and not self.killed:
-            children = psutil.Process().children()
-            alive = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]  # others' may be dead
-            self.killed = [child for child in alive if "judge.worker" in " ".join(child.cmdline())][:1]
+            ours = [child for child in psutil.Process().children() if child not in self.others]
+            self.killed = [child for child in ours if "judge.worker" in " ".join(child.cmdline())][:1]
             for worker in self.killed:
                 worker.kill()
 
