@@ -64,6 +64,7 @@ class Test:
 
     input: str
     output: str
+    time_limit_s: float | None = None  # where it is lower than the problem's; the forge sets it for small inputs
 
 
 @dataclass(slots=True)
@@ -184,10 +185,12 @@ class Problem(_Marked):
         It is cached together with the immutable objects it was made of. While the problem holds the same objects, the
         cached digest is valid, and megabytes of tests need not be hashed again.
         """
+        limits = [test.time_limit_s for test in self.tests]
         rules, own = self.compare, (self.id, self.kind, self.entry_point, self.starter_code, self.setup)
         parts = (
             *own, self.time_limit_s, self.memory_mb, rules.policy, rules.tolerance, rules.lines, rules.unordered,
             rules.validator_flags, rules.checker, *self.asserts, *(s for t in self.tests for s in (t.input, t.output)),
+            *(limits if any(limits) else ()),
         )  # fmt: skip
         count, known, digest = getattr(self, "_mark", (-1, (), ""))
         if count == len(self.asserts) and len(known) == len(parts) and all(map(operator.is_, known, parts)):
@@ -447,7 +450,10 @@ def _test(record: Any, where: str, n: int) -> Test:
     if not isinstance(record, dict) or "input" not in record or "output" not in record:
         raise SchemaError(f'{where}: test {n} must be an object with "input" and "output"')
     values = [record["input"], record["output"]]
-    return Test(*[v if isinstance(v, str) else json.dumps(v) for v in values])
+    limit = record.get("time_limit_s")
+    if limit is not None and not (isinstance(limit, (int, float)) and 0 < limit < 1e6):
+        raise SchemaError(f"{where}: time_limit_s of test {n} is {quoted(limit)}; it must be a positive number")
+    return Test(*[v if isinstance(v, str) else json.dumps(v) for v in values], time_limit_s=limit)
 
 
 def _without_defaults(record: Any) -> dict[str, Any]:

@@ -35,6 +35,7 @@ FILES = {
     "mbppplus": "mbppplus.jsonl.gz",
     "livecodebench": "livecodebench.jsonl",
 }
+TRIES = {"test": 8, "forged": 8, "humaneval": 4, "humanevalplus": 2, "mbppplus": 1, "livecodebench": 2}
 OURS = ("test", "forged")  # files of problems; the others are published suites, with prompts and limits of their own
 TOY: dict[str, Any] = {"first": 3, "samples": 1, "limits": [24]}
 
@@ -46,7 +47,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--suites", nargs="+", choices=FILES, default=["test", "forged"])
     parser.add_argument("--limits", type=int, nargs="+", default=[1024], help="tokens of a response")
-    parser.add_argument("--tries", type=int, default=0, help="8 for test and forged, 4 for the others")
+    parser.add_argument("--tries", type=int, default=0, help="0: by the table TRIES")
     parser.add_argument("--temperature", type=float, default=0.2)
     parser.add_argument("--judge-workers", type=int, default=4)
     parser.add_argument("--memory", type=float, default=0.1, help="rollout.memory")
@@ -79,7 +80,7 @@ def main() -> None:
 def exam_of(suite: str, args: argparse.Namespace) -> Exam:
     path = str(args.data / FILES[suite])
     settings = [f"judge.workers={args.judge_workers}", f"rollout.memory={args.memory}"]
-    asked: dict[str, Any] = {"samples": args.tries or (8 if suite in OURS else 4), "limits": sorted(args.limits)}
+    asked: dict[str, Any] = {"samples": args.tries or TRIES[suite], "limits": sorted(args.limits)}
     if args.size == "toy":
         asked |= TOY
     asked |= {"temperature": args.temperature, "note": print}

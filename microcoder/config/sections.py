@@ -148,6 +148,18 @@ class DataConfig(Section):
         description="Train only on problems whose difficulty_score lies in [low, high]; for starter that is the depth, "
         "1 to 6. Empty: all.",
     )
+    tried: str = Field(
+        default="",
+        description="What the model can do before training, to choose problems by: a folder that `microcoder eval "
+        "MODEL --suite FILE -n 16 --temperature 1 -o FOLDER` wrote, FILE being data.train. Empty: all are used.",
+    )
+    solved: list[float] = Field(
+        default=[0.01, 0.99],
+        min_length=2,
+        max_length=2,
+        description="With data.tried: train only on problems of whose tries a share in [low, high] was right. Problems "
+        "that are always or never solved give no signal.",
+    )
     refuse: list[str] = Field(
         default=["many_answers"],
         description="Train on no problem with one of these tags. many_answers: several outputs are right, no checker "

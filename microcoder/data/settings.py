@@ -89,8 +89,8 @@ class ForgeConfig(Section):
     time_multiple: float = Field(
         default=10.0,
         ge=0,
-        description="The time limit of a problem that names none: so many times what the reference takes, at least "
-        "2 s; 0: left alone.",
+        description="The time limit of a problem that names none, and of each test where that is less: so many times "
+        "what the reference takes, at least 2 s and 0.5 s; 0: left alone.",
     )
     seed: int = Field(default=0, description="Another one makes other inputs.")
     endpoint: bool = Field(

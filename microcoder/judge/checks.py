@@ -33,6 +33,7 @@ class Check:
     data: bytes  # for the candidate's process
     judge: Callable[[bytes, Helpers], Match]  # its output -> accepted by which strategy
     inside: bool = False
+    time_s: float | None = None  # CPU seconds, where the test has fewer than its problem
     otherwise: Check | None = None  # to be run instead if the output is a thing without a plain value
 
 
@@ -70,7 +71,7 @@ def _stdin(test: Test, policy: str, rules: Compare) -> Check:
             return helpers.check(test.input, output.decode("utf-8", "replace"), test.output)
         return compare_text(output, expected, policy, rules, given)
 
-    return Check(given, judge)
+    return Check(given, judge, time_s=test.time_limit_s)
 
 
 def _functions(problem: Problem, policy: str) -> list[Check]:
@@ -122,7 +123,7 @@ def _function(
             return helpers.check(given, natural(got), expected)
         return compare_value(got, expected, policy, problem.compare, from_json=True)
 
-    return Check(data, judge)
+    return Check(data, judge, time_s=test.time_limit_s)
 
 
 def natural(value: Any) -> Any:

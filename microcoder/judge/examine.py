@@ -219,7 +219,9 @@ class Examiner:
         reuse: bool,
     ) -> tuple[TestVerdict, bool]:
         """One test, and whether its process was fresh. `other` is the same test under the second policy."""
-        outcome = candidate.run(check.data, reuse)
+        if check.time_s is not None:
+            limits = replace(limits, time_s=min(limits.time_s, check.time_s * self.settings.time_factor))
+        outcome = candidate.run(check.data, reuse, limits.time_s)
         name, message = failure(outcome, limits)
         if not name and not candidate.stdin and not outcome.output:
             name, message = "runtime_error", "the program ended before it returned a value"
@@ -314,14 +316,14 @@ class _Candidate:
         self.inside = False  # an assertion had to run in the candidate's process
         self.box = self.open()
 
-    def run(self, data: bytes, reuse: bool) -> Outcome:
+    def run(self, data: bytes, reuse: bool, time_s: float) -> Outcome:
         if self.box.unclean:
             self.box.close()
             try:
                 self.box = self.open()
             except CompileError as error:  # the first time it compiled
                 raise BoxError(str(error)) from None
-        return self.box.run(data, reuse)
+        return self.box.run(data, reuse, time_s)
 
     def close(self) -> None:
         self.box.close()

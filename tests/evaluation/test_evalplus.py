@@ -71,10 +71,11 @@ def test_the_outputs_are_those_of_the_canonical_solution_base_tests_first(tmp_pa
     path = written(tmp_path, *ROWS)
     assert detect(path) == "evalplus"
     found = {problem.entry_point: problem for problem in read(path)}
-    assert found["double"].tests[:3] == [Test("[1]", "2"), Test("[2]", "4"), Test("[-3]", "-6")]
+    assert found["double"].tests[:3] == [Test("[1]", "2", 4.0), Test("[2]", "4", 4.0), Test("[-3]", "-6", 4.0)]
     assert int(found["double"].tests[3].output, 16) == 2 * 10**3000
     assert found["double"].extra == {"base_tests": 2}
-    assert found["similar_elements"].tests[1:] == [Test("[(), ()]", "()"), Test("[(1, 2, ), (2, 1, )]", "(1, 2, )")]
+    pairs = [("[(), ()]", "()"), ("[(1, 2, ), (2, 1, )]", "(1, 2, )")]
+    assert [(test.input, test.output) for test in found["similar_elements"].tests[1:]] == pairs
     assert [test.input for test in found["convert"].tests] == ["[(1+0j)]", "[(3-4j)]"]
     assert [test.output for test in found["check_str"].tests] == ["true", "false"]
     assert len(found["last"].tests) == 1
@@ -183,14 +184,24 @@ def test_outputs_that_are_too_large_are_left_out_and_counted(tmp_path, monkeypat
     code = "\ndef last(a):\n  return ['x'] * a[-1]\n"
     path = written(tmp_path, "last", canonical_solution=code, base_input=[[[1]], [[99]]], plus_input=[[[98]], [[2]]])
     (problem,) = read(path)
-    assert problem.tests == [Test("[[1]]", '["x"]'), Test("[[2]]", '["x", "x"]')]
+    assert problem.tests == [Test("[[1]]", '["x"]', 4.0), Test("[[2]]", '["x", "x"]', 4.0)]
     assert problem.extra == {"base_tests": 1, "left_out": 2}
     assert about_tests([problem]) == "2 tests with too large outputs left out"
 
 
+def test_a_test_has_four_seconds_or_four_times_what_the_canonical_solution_took(tmp_path):
+    code = (
+        "\ndef last(a):\n  import time\n  end = time.process_time() + a[-1]\n  while time.process_time() < end: pass\n"
+    )
+    path = written(tmp_path, "last", canonical_solution=code, base_input=[[[0.1]]], plus_input=[[[1.2]]])
+    (problem,) = read(path)
+    quick, slow = (test.time_limit_s for test in problem.tests)
+    assert quick == 4.0 and 4.8 <= slow < 6.0
+
+
 def test_the_suites_have_the_prompts_of_humaneval_and_mbpp(tmp_path):
     plus = load_suite("humanevalplus", data=written(tmp_path, "double"), unchecked=True)
-    assert (plus.style, plus.time_limit_s, plus.reuse, plus.problems[0].id) == ("humaneval", 4.0, True, "HumanEval/0")
+    assert (plus.style, plus.time_limit_s, plus.reuse, plus.problems[0].id) == ("humaneval", 10.0, True, "HumanEval/0")
     assert messages(plus.problems[0], plus.style)[0]["content"].endswith(f"for this function.\n{DOUBLE}")
     plus = load_suite("mbppplus", data=written(tmp_path, "similar_elements"), unchecked=True)
     assert messages(plus.problems[0], plus.style)[0]["content"] == (

@@ -53,6 +53,12 @@ def test_each_field_that_decides_changes_it_and_travels(name: str) -> None:
     assert name in json.loads(packed(other))
 
 
+def test_the_limit_of_a_test_decides_too_and_travels() -> None:
+    first, second = (problem(tests=[Test("1", "1.0", a), Test("2", "2.0", b)]) for a, b in ((0.5, None), (None, 0.5)))
+    assert len({problem().fingerprint(), first.fingerprint(), second.fingerprint()}) == 3
+    assert Problem.from_dict(json.loads(packed(first))).tests == first.tests
+
+
 def test_what_does_not_decide_leaves_it_alone() -> None:
     rest = {field.name for field in dataclasses.fields(Problem)} - set(JUDGED)
     for name in rest:

@@ -230,6 +230,23 @@ def test_the_time_limit_is_cpu_time_also_on_a_loaded_host(judge: Judge) -> None:
     assert loop.verdict == "time_limit" and 1.0 <= loop.cpu_s < 1.5
 
 
+@pytest.mark.parametrize("reuse", [False, True])
+def test_a_test_may_have_less_time_than_its_problem(judge: Judge, reuse: bool) -> None:
+    problem = Problem("p", tests=[Test("small\n", "done\n", 0.4), Test("large\n", "done\n")], time_limit_s=4)
+    busy = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass\nprint('done')"
+    with Judge(workers=1, reuse=reuse, time_factor=0.5) as strict:
+        loops = strict.check(problem, code="while True: pass")
+        slow_on_large = strict.check(problem, code=busy.format("0.6 * (input() == 'large')"))
+    assert loops.verdict == "time_limit" and 0.2 <= loops.cpu_s < 0.6 and "limit 0.2 s" in loops.message
+    assert slow_on_large.accepted
+    assert judge.check(problem, code=busy.format("0.3")).accepted  # with a time_factor of 1
+
+
+def test_a_test_has_never_more_time_than_its_problem(judge: Judge) -> None:
+    verdict = judge.check(Problem("p", tests=[Test("", "", 60.0)], time_limit_s=0.5), code="while True: pass")
+    assert verdict.verdict == "time_limit" and verdict.cpu_s < 2
+
+
 def test_a_problem_that_cannot_be_judged_is_an_internal_error(judge: Judge) -> None:
     problem = Problem("p", kind="function", entry_point="f", tests=[Test("5", "5")])
     verdict = judge.check(problem, code="def f(x): return x")

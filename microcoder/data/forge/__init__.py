@@ -34,7 +34,7 @@ from .arguments.functions import function_space
 from .equivalents import equivalents
 from .examples import contradictions
 from .finds import Find, reduced
-from .label import assertion, confirmed, time_limit, trusted, with_tests
+from .label import assertion, confirmed, limit_tests, time_limit, trusted, with_tests
 from .llm import Author, NotWritten
 from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Rival, Search, rivals_of
@@ -219,6 +219,7 @@ def _written(
     limit = time_limit(problem, slowest, options.time_multiple, references)
     if limit is not None:
         problem.time_limit_s = limit
+    limit_tests(problem, references, judge, options.time_multiple)
     quick_s = max([cpu_s, *(label.cpu_s for label in small)])
     after = _strength(problem, rivals, judge, max(cpu_s, slowest), before, quick, quick_s)
     problem.extra["forge"] = {

@@ -7,6 +7,8 @@
 3. A time limit follows from the slowest of them, a multiple of what the references take. It only lowers the limit of a
    problem that names none, and never goes below FLOOR_S: a right program may be slower than the reference. Where a
    reference computes with numpy, the limit stays.
+4. So does a limit for each test, not below SMALL_S: a program that loops for ever mostly does so on the first small
+   input, and there it need not be waited for as long as for a large one.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from .run import UNWRITTEN, Behaviour, asks_checker, checks_of, differs, value_o
 
 SLOW, LONG, FAILS = "the reference is slow", "the answer is long", "the reference fails"
 IN_C = ("numpy", "scipy", "pandas")
-FLOOR_S = 2.0  # no time limit is set below this
+FLOOR_S = 2.0  # no time limit of a problem is set below this
+SMALL_S = 0.5  # nor one of a test below this
 DISPUTES = 60  # inputs on which references disagree, whose answers are kept
 ROUNDS = 6  # tests that the judge refuses are left out, and the others tried again, so often
 
@@ -249,6 +252,23 @@ def time_limit(problem: Problem, slowest_s: float, multiple: float, references: 
         return None
     limit = max(FLOOR_S, math.ceil(10 * multiple * slowest_s) / 10)
     return limit if limit < LIMIT_S else None
+
+
+def limit_tests(problem: Problem, references: Sequence[str], judge: Judging, multiple: float) -> None:
+    """Give each test a limit of its own, `multiple` times what the slowest reference takes on it.
+
+    A test keeps its problem's limit where that is lower, where a reference leaves its work to C or is not accepted, and
+    in an assert problem, whose tests are lines of text.
+    """
+    if problem.kind == "assert" or not multiple or not references or in_c(references):
+        return
+    patient = judged(problem, max(2 * LIMIT_S, problem.time_limit_s or 0))
+    verdicts = [future.result() for future in [judge.submit(patient, code=code) for code in references]]
+    if not all(verdict.accepted for verdict in verdicts):
+        return
+    for n, test in enumerate(problem.tests):
+        limit = max(SMALL_S, math.ceil(10 * multiple * max(verdict.tests[n].cpu_s for verdict in verdicts)) / 10)
+        test.time_limit_s = limit if limit < (problem.time_limit_s or LIMIT_S) else None
 
 
 # --- asserts

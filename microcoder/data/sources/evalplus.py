@@ -42,9 +42,10 @@ from .rows import SourceError, Unreadable, rows
 
 COLUMNS = ({"task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input"},)
 REFERENCE = Limits(300.0, 4 << 30, 256 << 20)  # of a canonical solution, for all its inputs together
+LEAST_S, TIMES = 4.0, 4  # CPU seconds of a test: as many, or so many times what the canonical solution takes
 LARGEST = 1 << 21  # elements of an output; eight characters count as one
 Note = Callable[[str], None]
-Outputs = list[str | None]  # None: larger than LARGEST
+Outputs = list[tuple[str | None, float]]  # None: larger than LARGEST; and the CPU seconds
 
 
 def read(
@@ -281,7 +282,7 @@ def is_small(value: object, most: int) -> bool:
 
 
 _DRIVER = f"""
-import ast, io, json, sys
+import ast, io, json, sys, time
 {inspect.getsource(written)}
 {inspect.getsource(is_small)}
 def value_of(text):
@@ -296,9 +297,12 @@ try:
     space = {{"__name__": "reference"}}
     exec(task["code"], space)
     for text in task["inputs"]:
-        value = space[task["entry"]](*value_of(text))
+        given = value_of(text)
+        started = time.process_time()
+        value = space[task["entry"]](*given)
+        seconds = time.process_time() - started
         value = value is not None if task["tells"] else value
-        answer["outputs"].append(written(value) if is_small(value, {LARGEST}) else None)
+        answer["outputs"].append([written(value) if is_small(value, {LARGEST}) else None, round(seconds, 3)])
 except BaseException as error:
     answer["error"] = f"{{type(error).__name__}}: {{error}}"[:300]
 json.dump(answer, out)
@@ -338,12 +342,12 @@ def _answer(ran: Ran, tests: int) -> Outputs | str:
         return f"{ran.status}, {ran.message}"
     try:
         answer = json.loads(ran.stdout)
-        outputs, error = list(answer["outputs"]), answer.get("error", "")
+        outputs, error = [(output, float(taken)) for output, taken in answer["outputs"]], answer.get("error", "")
     except (ValueError, LookupError, TypeError, AttributeError):
         return f"it wrote {ran.stdout[:80]!r} instead of its outputs"
     if error:
         return f"test {len(outputs)}: {error}"
-    if len(outputs) != tests or not all(output is None or isinstance(output, str) for output in outputs):
+    if len(outputs) != tests or not all(output is None or isinstance(output, str) for output, _ in outputs):
         return f"it gave {len(outputs)} outputs for {tests} tests"
     return outputs
 
@@ -352,12 +356,16 @@ def _record(draft: _Draft, outputs: Outputs | str) -> Record:
     problem = draft.problem
     if isinstance(outputs, str):
         raise Dropped("reference_fails", f"the canonical solution of {problem.id} fails: {outputs}")
-    left_out = outputs.count(None)
+    missing = [output is None for output, _ in outputs]
+    left_out = sum(missing)
     if left_out:
-        problem.extra["base_tests"] -= outputs[: problem.extra["base_tests"]].count(None)
+        problem.extra["base_tests"] -= sum(missing[: problem.extra["base_tests"]])
         problem.extra["left_out"] = left_out
-    pairs = zip(problem.tests, outputs, strict=True)
-    problem.tests = [Test(test.input, output) for test, output in pairs if output is not None]
+    problem.tests = [
+        Test(test.input, output, max(LEAST_S, TIMES * seconds))
+        for test, (output, seconds) in zip(problem.tests, outputs, strict=True)
+        if output is not None
+    ]
     record = Record(problem)
     if left_out:
         record.did(f"collect: {left_out} tests left out, for their outputs are too large")

@@ -62,8 +62,9 @@ def independent(solutions: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def judged(problem: Problem, time_limit_s: float | None) -> Problem:
-    """Return the problem with only the fields that the judge needs, and another time limit."""
-    return replace(problem, time_limit_s=time_limit_s, statement="", solutions=[], lineage=[], tags=[])
+    """Return the problem with only the fields that the judge needs, and another time limit for all of its tests."""
+    tests = [test if test.time_limit_s is None else replace(test, time_limit_s=None) for test in problem.tests]
+    return replace(problem, tests=tests, time_limit_s=time_limit_s, statement="", solutions=[], lineage=[], tags=[])
 
 
 def check_sound(record: Record) -> None:

@@ -79,9 +79,10 @@ class SandboxedRun:
         self.ready = True
         gc.freeze()
         while order := wire.receive_order(self.sock):
-            if order is not wire.REUSE:
-                self.arrange(*order)
-            result = self.reused() if order is wire.REUSE else self.forked()
+            self.time_s, fds = order
+            if fds:
+                self.arrange(*fds)
+            result = self.forked() if fds else self.reused()
             self.sock.sendall(wire.RESULT.pack(*result))
 
     def prepare(self) -> str:
@@ -214,7 +215,7 @@ class SandboxedRun:
         for time that it did not have. True if the test was ended for sleeping.
         """
         start = time.monotonic()
-        limit = self.job["time_limit_s"]
+        limit = self.time_s
         sleep = max(2 * limit, limit + 1)
         most = self.job["memory_bytes"] >> 10
         files = self.files()

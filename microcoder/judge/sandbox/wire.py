@@ -7,6 +7,7 @@ from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket  # the module `so
 from typing import Any
 
 LENGTH = struct.Struct("!I")
+ORDER = struct.Struct("!d")  # what a box is told of one test: the CPU seconds it may take
 # What a box says of one test: wait status, CPU seconds, peak KiB, wall seconds; whether it was overdue, ran in a fresh
 # process, and left the box unclean.
 RESULT = struct.Struct("!idqd???")
@@ -36,19 +37,18 @@ def receive(sock: socket, max_fds: int = 0) -> tuple[Any, list[int]]:
     return json.loads(exactly(sock, size)), list(fds)
 
 
-REUSE = [0]  # the order without descriptors: run in the process that is there
+def receive_order(sock: socket) -> tuple[float, list[int]] | None:
+    """The next test: its CPU seconds and its three descriptors; none of these if it runs in the process that is there.
 
-
-def receive_order(sock: socket) -> list[int]:
-    """The next test: its three descriptors, or REUSE; nothing when the trusted side is gone."""
-    order, rights, _, _ = sock.recvmsg(1, CMSG_SPACE(12))
+    None when the trusted side is gone.
+    """
+    order, rights, _, _ = sock.recvmsg(ORDER.size, CMSG_SPACE(12))
     if not order:
-        return []
-    if order == b"r":
-        return REUSE
+        return None
     fds = array.array("i")
-    fds.frombytes(rights[0][2])
-    return list(fds)
+    if rights:
+        fds.frombytes(rights[0][2])
+    return ORDER.unpack(order)[0], list(fds)
 
 
 def exactly(sock: socket, size: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -14,13 +15,14 @@ from microcoder.data import forge as room
 from microcoder.data.forge import ForgeOptions, forge
 from microcoder.data.forge.adversaries import AdversaryStore
 from microcoder.data.forge.finds import Find, reduced
-from microcoder.data.forge.label import Labelled, time_limit
+from microcoder.data.forge.label import SMALL_S, Labelled, limit_tests, time_limit
 from microcoder.data.forge.mistakes import mistakes
 from microcoder.data.forge.run import Behaviour
 from microcoder.data.forge.search import Effort
 from microcoder.data.forge.space import Candidate, NoSpace
 from microcoder.data.record import DataError, Record
 from microcoder.data.settings import Pipeline
+from microcoder.data.verify.programs import judged
 from microcoder.files import write_problems
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
@@ -50,7 +52,7 @@ def forged(judge, problem, **options):
 def test_forged_tests_refuse_what_weak_ones_accept_and_accept_what_is_right(judge):
     problem = forged(judge, weak())
     about = problem.extra["forge"]
-    assert problem.tests[0] == Test("[[7]]", "7") and 2 <= len(problem.tests) <= 9
+    assert problem.tests[0] == Test("[[7]]", "7", SMALL_S) and 2 <= len(problem.tests) <= 9
     assert about["before"]["alive"] > 3 * about["after"]["alive"]
     assert [test["test"] for test in about["tests"]] == list(range(1, len(problem.tests)))
     assert all(test["by"] and "seed" in test for test in about["tests"]) and any(t["killed"] for t in about["tests"])
@@ -173,6 +175,18 @@ def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
     assert time_limit(weak(), 0.9, 10) is None  # the judge's own limit is lower
     assert time_limit(weak(time_limit_s=5), 0.3, 10) is None
     assert time_limit(weak(), 0.3, 0) is None
+
+
+def test_each_test_gets_the_time_that_its_reference_needs(judge):
+    code = "import time\nend = time.process_time() + float(input())\nwhile time.process_time() < end: pass\nprint(1)"
+    problem = Problem("p", tests=[Test("0.001\n", "1\n"), Test("0.1\n", "1\n"), Test("0.4\n", "1\n")], time_limit_s=3)
+    limit_tests(problem, [code], judge, 10)
+    small, middle, large = (test.time_limit_s for test in problem.tests)
+    assert small == SMALL_S and 1.0 < middle < 3.0 and large is None
+    assert judge.check(judged(problem, 3), code="while True: pass").cpu_s >= 3  # with its own limits it ends in 0.5 s
+    wrong = replace(problem, tests=[Test("0.001\n", "2\n")])
+    limit_tests(wrong, [code], judge, 10)
+    assert wrong.tests[0].time_limit_s is None  # what a program takes that is not right says nothing
 
 
 def test_the_small_set_kills_what_the_whole_does():
