@@ -5,7 +5,9 @@
     python -m benchmarks.gpu gates DIR --run runs/a              # and gate 3, of a training with the mask
 
 1. At least 15% of the responses are truncated at the limit.
-2. Of these, continued to the largest limit, at least half as many are right as of those that ended by themselves.
+2. Of these, continued to the largest limit, at least half as many are right as of those of the same problems that
+   ended by themselves: advantages are taken within a group. Over all problems long responses are wrong more often for
+   another reason, since hard problems have long responses and wrong ones.
 3. At least 3% of a training's responses are masked and would have had an advantage: their group has signal.
 
 The samples at a smaller limit are the same ones, cut. The 60th percentile of their lengths is where the limit belongs.
@@ -41,11 +43,15 @@ def main() -> int:
         return 2
     found: dict[str, Any] = {"lengths": lengths(scores.at(limit=largest)), "limits": {}}
     print(f"tokens up to {largest}: " + ", ".join(f"{n}% below {value}" for n, value in found["lengths"].items()))
-    print(f"{'limit':>6} {'truncated':>10} {'right if continued':>19} {'right if ended':>15} {'ratio':>6}  gates")
+    print(f"{'':17} {'right, all problems':>20} {'right, within problems':>23}")
+    print(
+        f"{'limit':>6} {'truncated':>10}{' continued      ended':>21}{' continued      ended':>24} {'ratio':>6}  gates"
+    )
     for limit in limits:
         row = found["limits"][limit] = gates(scores.at(limit=limit).samples, scores.at(limit=largest).samples)
         print(
-            f"{limit:6} {row['truncated']:10.1%} {row['continued']:19.1%} {row['ended']:15.1%} {row['ratio']:6.2f}  "
+            f"{limit:6} {row['truncated']:10.1%} {row['continued']:9.1%} {row['ended']:10.1%} "
+            f"{row['continued_within']:12.1%} {row['ended_within']:10.1%} {row['ratio']:6.2f}  "
             f"{'1 holds' if row['truncated'] >= TRUNCATED else '1 fails'}, "
             f"{'2 holds' if row['ratio'] >= CONTINUED else '2 fails'}"
         )
@@ -65,13 +71,29 @@ def lengths(scores: Scores) -> dict[int, int]:
 
 
 def gates(short: Sequence[dict[str, Any]], long: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """What is truncated at a limit, and how much of it is right when it goes on; both have the same samples."""
+    """What is truncated at a limit, and how much of it is right when it goes on; both have the same samples.
+
+    Within problems: means over those with responses of both kinds, each weighted as a difference of two means would be.
+    """
     right = {(row["problem_id"], row["number"]): row["verdict"] == "accepted" for row in long}
-    cut = [right[row["problem_id"], row["number"]] for row in short if row["truncated"]]
-    ended = [row["verdict"] == "accepted" for row in short if not row["truncated"]]
-    continued, whole = mean(cut), mean(ended)
-    ratio = continued / whole if whole else float(continued > 0)
-    return {"truncated": len(cut) / len(short), "continued": continued, "ended": whole, "ratio": ratio}
+    groups: dict[str, tuple[list[bool], list[bool]]] = defaultdict(lambda: ([], []))  # problem: cut, ended
+    for row in short:
+        groups[row["problem_id"]][not row["truncated"]].append(right[row["problem_id"], row["number"]])
+    cut, ended = ([one for group in groups.values() for one in group[side]] for side in (0, 1))
+    both = [group for group in groups.values() if all(group)]
+    weights = [len(a) * len(b) / (len(a) + len(b)) for a, b in both]
+    within = [
+        sum(weight * mean(group[side]) for weight, group in zip(weights, both, strict=True)) / max(sum(weights), 1e-9)
+        for side in (0, 1)
+    ]
+    return {
+        "truncated": len(cut) / len(short),
+        "continued": mean(cut),
+        "ended": mean(ended),
+        "continued_within": within[0],
+        "ended_within": within[1],
+        "ratio": within[0] / within[1] if within[1] else float(within[0] > 0),
+    }
 
 
 def masked(run: Path) -> float:

@@ -3,6 +3,9 @@
 Where a file holds more problems than data.train_size or data.test_size, a sample is drawn, the same one each time: the
 first rows of a file that is sorted by source would be one source alone.
 
+With data.tried the model's own tries choose: a problem that it always or never solves gives no signal. What is held out
+stays as it is.
+
 With data.test=held-out a part of the training file is tested on instead of trained on: those problems whose ids have
 the smallest hashes, so that a file that grows keeps most of them.
 
@@ -22,6 +25,7 @@ from typing import Any, Literal
 
 from ..config import Config, DataConfig
 from ..evaluation.catalog import SUITES, load_suite
+from ..evaluation.folder import read_scores
 from ..evaluation.suite import EvaluationError
 from ..files import read_problems
 from ..prompts import messages
@@ -106,6 +110,8 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
         )
     if data.test == HELD_OUT:
         found = _parted(found, data, split, dropped)
+    if data.tried and split == "train":
+        found = _solved_sometimes(found, data, dropped)
     return Loaded([found[n] for n in _drawn(len(found), size, split, dropped)], dropped)
 
 
@@ -123,6 +129,32 @@ def _parted(found: list[Problem], data: DataConfig, split: Split, dropped: Count
     else:
         dropped.clear()  # training counts what the file lost
     return [problem for problem in found if (problem.id in held) == (split == "test")]
+
+
+def _solved_sometimes(found: list[Problem], data: DataConfig, dropped: Counter[str]) -> list[Problem]:
+    """The problems of whose tries in data.tried a share within data.solved was right."""
+    low, high = data.solved
+    try:
+        tries = read_scores(data.tried).outcomes()
+    except EvaluationError as error:
+        raise ProblemsError(f"data.tried: {error}") from None
+    kept = []
+    for problem in found:
+        share = sum(tries[problem.id]) / len(tries[problem.id]) if problem.id in tries else None
+        if share is None:
+            dropped["not in data.tried"] += 1
+        elif share < low:
+            dropped[f"solved in less than {low:.0%} of the tries"] += 1
+        elif share > high:
+            dropped[f"solved in more than {high:.0%} of the tries"] += 1
+        else:
+            kept.append(problem)
+    if not kept:
+        raise ProblemsError(
+            f"data.tried={data.tried} leaves no problem of {data.train}: {Loaded([], dropped).words()}; it must be an "
+            f"evaluation of the same file, and data.solved={data.solved} may be too narrow"
+        )
+    return kept
 
 
 def _drawn(count: int, size: int, split: Split, dropped: Counter[str]) -> list[int]:

@@ -11,15 +11,28 @@ import microcoder as mc
 from benchmarks.gpu import gates
 
 
-def row(number, truncated, right):
-    return {"problem_id": "a", "number": number, "truncated": truncated, "verdict": "accepted" if right else "no_code"}
+def row(number, truncated, right, problem="a"):
+    verdict = "accepted" if right else "no_code"
+    return {"problem_id": problem, "number": number, "truncated": truncated, "verdict": verdict}
 
 
 def test_what_was_cut_is_looked_up_where_it_went_on():
     short = [row(0, True, False), row(1, True, False), row(2, False, True), row(3, False, False)]
     long = [row(0, False, True), row(1, True, False), row(2, False, True), row(3, False, False)]
-    assert gates.gates(short, long) == {"truncated": 0.5, "continued": 0.5, "ended": 0.5, "ratio": 1.0}
+    found = gates.gates(short, long)
+    assert found["truncated"] == found["continued"] == found["ended"] == 0.5 and found["ratio"] == 1.0
     assert gates.gates(short[2:], long[2:])["truncated"] == 0
+
+
+def test_hard_problems_with_long_wrong_responses_do_not_count_against_those_of_easy_ones():
+    easy = [(True, True), (False, True), (False, True), (False, True)]  # truncated at the limit, right when continued
+    hard = [(True, False), (True, False), (True, False), (False, False)]
+    rows = [(n, problem, *one) for problem, group in (("easy", easy), ("hard", hard)) for n, one in enumerate(group)]
+    short = [row(n, truncated, right and not truncated, problem) for n, problem, truncated, right in rows]
+    long = [row(n, False, right, problem) for n, problem, truncated, right in rows]
+    found = gates.gates(short, long)
+    assert (found["continued"], found["ended"]) == (0.25, 0.75)
+    assert (found["continued_within"], found["ended_within"], found["ratio"]) == (0.5, 0.5, 1.0)
 
 
 def test_an_evaluation_and_a_run(tmp_path, monkeypatch, capsys):

@@ -7,6 +7,7 @@ import json
 import pytest
 from livecodebench_files import change, write_release
 
+from microcoder import evaluate
 from microcoder.config import DataConfig, load
 from microcoder.files import write_problems
 from microcoder.models import NANO, ModelSource
@@ -189,3 +190,45 @@ def test_a_suite_that_cannot_be_had_is_refused_with_what_to_set(settings, words)
 def test_a_suite_is_not_trained_on():
     with pytest.raises(ProblemsError, match=r"data\.train=humaneval: a suite is to be tested on"):
         load_problems(DataConfig(train="humaneval"), "train")
+
+
+@pytest.fixture
+def tried(tmp_path):
+    """A file of problems and an evaluation of three of them, solved never, in one of two tries, and always."""
+    names = ("never", "sometimes", "always", "new")
+    found = [Problem(name, tests=[Test("", f"{name}\n")]) for name in names]
+    write_problems(tmp_path / "problems.jsonl", found)
+    write_problems(tmp_path / "some.jsonl", found[:3])
+    right = {"never": 0, "sometimes": 1, "always": 2}
+    with open(tmp_path / "written.jsonl", "w") as out:
+        for name, count in right.items():
+            for n in range(2):
+                text = f"```python\nprint({name!r})\n```" if n < count else "none"
+                out.write(json.dumps({"problem_id": name, "completion": text}) + "\n")
+    suite, output = str(tmp_path / "some.jsonl"), tmp_path / "tried"
+    evaluate(completions=tmp_path / "written.jsonl", suite=suite, output=output, judge={"workers": 1})
+    return tmp_path
+
+
+def test_the_models_own_tries_choose_problems_that_give_a_signal(tried):
+    data = DataConfig(train=str(tried / "problems.jsonl"), tried=str(tried / "tried"))
+    loaded = load_problems(data, "train")
+    assert ids(loaded) == ["sometimes"]
+    reasons = {"solved in less than 1% of the tries", "solved in more than 99% of the tries", "not in data.tried"}
+    assert loaded.dropped == dict.fromkeys(reasons, 1)
+    assert ids(load_problems(data.model_copy(update={"solved": [0.0, 0.9]}), "train")) == ["never", "sometimes"]
+
+
+def test_what_is_held_out_is_not_chosen_by_tries(tried):
+    data = DataConfig(train=str(tried / "problems.jsonl"), tried=str(tried / "tried"), test="held-out", test_size=2)
+    data = data.model_copy(update={"solved": [0.0, 1.0]})
+    train, test = (load_problems(data, split) for split in SPLITS)
+    assert len(test.problems) == 2 and not set(ids(train)) & set(ids(test)) and not test.dropped
+
+
+def test_tries_that_cannot_be_used_say_what_to_do(tried):
+    data = DataConfig(train=str(tried / "problems.jsonl"), tried=str(tried / "tried"), solved=[0.6, 0.9])
+    with pytest.raises(ProblemsError, match=r"leaves no problem .* data\.solved=\[0\.6, 0\.9\] may be too narrow"):
+        load_problems(data, "train")
+    with pytest.raises(ProblemsError, match=r"data\.tried: .* holds no evaluation"):
+        load_problems(data.model_copy(update={"tried": str(tried)}), "train")
