@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .pages import Pages, Text
-from .plain import Rows
+from .plain import LONG, Rows
 from .sampler import Completion, Sampling
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Call:
         self.waiting = deque(Text(n, k) for n in order for k in range(sampling.samples))
         self.unread = deque(order)
         self.pages = Pages(pages, prompts, sampling.limit, CHUNK)
+        self.long = sampling.limit + max(map(len, prompts), default=0) > LONG
         self.left = [sampling.samples] * len(prompts)  # responses of each prompt that are not finished
         self.most = self.size = max(1, min(sampler.batch, len(self.waiting)))  # rows, and how many of them are launched
         self.owners: list[Text | None] = [None] * self.most
@@ -83,7 +84,7 @@ class Call:
         while any(owner is not None for owner in self.owners) or self.waiting or before is not None:
             if not self._grow():
                 self._admit()
-            self._resize()
+            self._arrange()
             look = self._launch() if any(owner is not None for owner in self.owners) else None
             if before is not None:
                 yield from self._finished(before)
@@ -146,13 +147,17 @@ class Call:
             some.append(one)
         self.sampler.read(some)
 
-    def _resize(self) -> None:
-        """Launch the smallest graph that holds the responses, whose rows move together if need be."""
+    def _arrange(self) -> None:
+        """Choose the smallest graph that holds the responses; their rows move together if need be, long texts first."""
         live = [owner for owner in self.owners if owner is not None]
         self.size = self.most
         while self.size > SMALLEST and len(live) <= -(-self.size // 2):
             self.size = -(-self.size // 2)
-        if all(owner is None for owner in self.owners[self.size :]):
+        if self.long:
+            live.sort(key=lambda one: one.begun - self.pages.lengths[one.prompt])
+            if all(one.row == row for row, one in enumerate(live)):
+                return
+        elif all(owner is None for owner in self.owners[self.size :]):
             return
         empty = [row for row, owner in enumerate(self.owners) if owner is None]
         order = [owner.row for owner in live] + empty[: self.size - len(live)]

@@ -14,13 +14,14 @@ import torch
 import triton
 import triton.language as tl
 
-from .plain import PAGE, Pools, Rows
+from .plain import LONG, PAGE, Pools, Rows
 from .shadow import head_width
 
 SPLITS = (1, 4, 16)
 TUNING = {1: (32, 1, 2), 4: (64, 2, 2), 16: (32, 1, 2)}  # splits -> tokens of a block, warps, stages
+LONG_TUNING = 64, 2, 2  # of texts that are not split and may be LONG; with a stage more where there is
+STAGE_BYTES = 160 << 10  # so much shared memory
 BUSY = 256  # programs of attention, which keep a GPU busy
-LONG = 2048  # tokens; texts that may be longer differ so much in length that all would wait for the longest
 
 
 def rms_norm(
@@ -81,8 +82,8 @@ def attend(
     group = heads // kv_heads
     cos, sin = angles or (q, q)
     out = torch.empty(n, 1, heads, width, dtype=q.dtype, device=q.device)
-    splits = splits or _splits(n * kv_heads, pools.table.shape[1] * PAGE)
-    block, warps, stages = tuning or TUNING[splits]
+    splits = splits or _splits(n * kv_heads)
+    block, warps, stages = tuning or _tuning(splits, pools.table.shape[1] * PAGE, q.device)
     parts = torch.empty(n * heads, splits, width, device=q.device) if splits > 1 else out
     sums = torch.empty(2, n * heads, splits, device=q.device) if splits > 1 else out
     _attend[(kv_heads, n, splits)](
@@ -98,11 +99,22 @@ def attend(
     return out
 
 
-def _splits(programs: int, longest: int) -> int:
-    """Into how many parts a text is split, each read by a program of its own, so that the GPU is busy to the end."""
-    if programs < BUSY // 8:
-        return SPLITS[2]
-    return SPLITS[1] if programs < BUSY or longest > LONG else SPLITS[0]
+def _splits(programs: int) -> int:
+    """Into how many parts a text is split, each read by a program of its own, where there are few of them."""
+    return SPLITS[2 if programs < BUSY // 8 else 1 if programs < BUSY else 0]
+
+
+@functools.cache
+def _tuning(splits: int, longest: int, device: torch.device) -> tuple[int, int, int]:
+    if splits > 1 or longest <= LONG:
+        return TUNING[splits]
+    block, warps, stages = LONG_TUNING
+    large = device.type == "cuda" and _shared_memory(device) >= STAGE_BYTES
+    return block, warps, stages + large
+
+
+def _shared_memory(device: torch.device) -> int:
+    return int(torch.cuda.get_device_properties(device).shared_memory_per_block_optin)
 
 
 def pick(
@@ -138,6 +150,7 @@ def compile_all(config: Any, dtype: torch.dtype, device: torch.device) -> None:
     calls = [
         lambda: pick(logits, None, rows, written[0, :1], written, make(16, 16), make(()), number),
         *(functools.partial(attend, q, k, v, (angle, angle), pools, 0, rows, 1.0, n) for n in SPLITS),
+        lambda: attend(q, k, v, (angle, angle), pools, 0, rows, 1.0, 1, _tuning(1, LONG + 1, device)),
         lambda: rotate(q, k, angle, angle),
         lambda: rms_norm(hidden, hidden[0, 0], 1e-5, dtype),
         lambda: rms_norm(hidden, hidden[0, 0], 1e-5, dtype, hidden.to(dtype)),

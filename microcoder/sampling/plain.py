@@ -8,6 +8,9 @@ from typing import Any
 import torch
 
 PAGE = 64  # tokens in a page: a power of two, and a multiple of the block that the kernel reads at once
+# Tokens. Texts that may be longer differ much in length. Attention begins with the first rows, so the longest come
+# first: none is begun when all others are near their end.
+LONG = 2048
 
 
 @dataclass(frozen=True)

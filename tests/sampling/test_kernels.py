@@ -106,8 +106,15 @@ def test_attention_is_the_plain_one_whether_or_not_it_has_to_rotate_or_is_split(
 
 
 def test_few_rows_are_split_into_many_programs():
-    assert [kernels._splits(programs, 2048) for programs in (1024, 256, 255, 32, 31, 1)] == [1, 1, 4, 4, 16, 16]
-    assert [kernels._splits(programs, 2112) for programs in (1024, 256, 255, 32, 31, 1)] == [4, 4, 4, 4, 16, 16]
+    assert [kernels._splits(programs) for programs in (1024, 256, 255, 32, 31, 1)] == [1, 1, 4, 4, 16, 16]
+
+
+def test_long_texts_are_read_in_large_blocks_and_ahead_where_there_is_shared_memory(monkeypatch):
+    small, large = torch.device("cuda", 0), torch.device("cuda", 1)
+    monkeypatch.setattr(kernels, "_shared_memory", lambda device: 99 << 10 if device == small else 227 << 10)
+    assert [kernels._tuning(1, 2112, device) for device in (small, large)] == [(64, 2, 2), (64, 2, 3)]
+    assert kernels._tuning(1, 2048, large) == kernels.TUNING[1]
+    assert kernels._tuning(4, 2112, large) == kernels.TUNING[4]
 
 
 # --- the next token

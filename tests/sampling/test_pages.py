@@ -89,6 +89,9 @@ class Scripted(Scarce):
 
     def step(self, count, sampling):
         rows = Rows(self.state[:, :count])
+        if call.LONG == 0:
+            texts = (rows.prefix_length + rows.length)[rows.done == 0].tolist()
+            assert texts == sorted(texts, reverse=True)  # the longest first
         for row in (rows.done == 0).nonzero()[:, 0].tolist():
             n, k = self.responses[int(rows.seed[row])]
             slot, length, first = int(rows.slot[row]), int(rows.length[row]), len(self.prompts[n]) - 1
@@ -105,9 +108,12 @@ class Scripted(Scarce):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("batch", [3, 16, 64])
-def test_whatever_the_lengths_every_response_keeps_its_pages_its_slot_and_its_text(llama, monkeypatch, batch, seed):
+@pytest.mark.parametrize(("batch", "long"), [(3, 2048), (16, 2048), (64, 2048), (3, 0), (16, 0)])
+def test_whatever_the_lengths_every_response_keeps_its_pages_its_slot_and_its_text(
+    llama, monkeypatch, batch, long, seed
+):
     monkeypatch.setattr(call, "SMALLEST", 2)
+    monkeypatch.setattr(call, "LONG", long)
     draw = random.Random(seed)
     prompts = [[-1000 * (n + 1) - at for at in range(draw.choice([1, 2, 65, 130]))] for n in range(6)]
     lengths = [[draw.choice([1, 5, 64, 65, 150, 260]) for _ in range(3)] for _ in prompts]
