@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -237,13 +236,8 @@ def two_sides(folders: tuple[str, ...]) -> list[list[str]]:
 
 
 def short_name(folders: list[str]) -> str:
-    """Name a side: its folder, or the parts that the names of several share: bench/a-s*.test (3)."""
-    if len(folders) == 1:
-        return folders[0]
-    start = os.path.commonprefix(folders)
-    rest = [folder[len(start) :] for folder in folders]
-    end = os.path.commonprefix([each[::-1] for each in rest])[::-1]
-    return f"{start}*{end} ({len(folders)})"
+    """Name a side: its folder, or the first of several and how many more."""
+    return folders[0] if len(folders) == 1 else f"{folders[0]} and {len(folders) - 1} more"
 
 
 def limits_of(text: str | None) -> tuple[int, ...]:
