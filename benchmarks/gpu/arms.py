@@ -25,6 +25,7 @@ from pathlib import Path
 from benchmarks.gpu.scores import FILES
 from microcoder.runs import latest_checkpoint, steps
 from microcoder.study.launch import Command, side_by_side, tail
+from microcoder.study.plan import find_scale
 
 BASE = "base"  # the name of the untrained model among the runs
 EXAMPLES, FORGED = "train.jsonl.gz", "train-forged.jsonl.gz"
@@ -38,25 +39,12 @@ ARMS = {
     "dr_grpo": "dr_grpo",
     "microcoder": "microcoder",
     "microcoder-TD": "microcoder grpo.temperature=auto",
+    "mask-all": "grpo_plus grpo.mask=all",
+    "TD": "grpo_plus grpo.temperature=auto",
 }
-COMMON = [
-    "data.train_size=100000",  # all of them
-    "data.test_size=100000",
-    "data.max_prompt_tokens=1024",
-    "grpo.temperature=1",  # all arms alike
-    "train.eval_temperature=0.2",
-    "train.eval_tries=4",
-    "train.max_response_tokens=1024",
-    "train.keep_checkpoints=1",
-    "train.update=packed",
-    "train.pass_tokens=8192",
-    "train.lr=3e-6",
-    "rollout.memory=0.09",  # of 141 GB: room for 512 responses of 1,024 tokens
-    "judge.time_limit_s=2",  # an endless loop costs a worker half of this, or of what its problem says
-    "judge.time_factor=0.5",
-]
+COMMON = find_scale("qwen").settings  # microcoder/study/scales.toml; temperature and limit too: all arms alike
 SIZES = {  # --size
-    "full": ["train.train_batch_size=64", "train.ppo_mini_batch_size=32", "grpo.samples=8"],
+    "full": [],
     "toy": ["train.train_batch_size=2", "train.ppo_mini_batch_size=1", "grpo.samples=2", "train.max_response_tokens=24",
             "train.eval_tries=1", "data.train_size=4", "data.test_size=2"],
 }  # fmt: skip
@@ -94,9 +82,12 @@ def main() -> int:
         parser.error("--data is missing")
     args.data = args.data.resolve()
     if args.command == "report":
+        from benchmarks.gpu.claims import write_plan
         from benchmarks.gpu.report import report
 
         print(report(args.out, args.data))
+        for line in write_plan(args.out):
+            print(f"claims of {line}")
         return 0
     return Experiment(args).run()
 
@@ -151,11 +142,11 @@ class Experiment:
         every = self.args.every or max(1, self.args.steps // 4)
         forged = self.args.data / FORGED
         words = [
+            *COMMON,
             f"model.name={self.args.model}",
             f"data.train={forged if forged.exists() else self.args.data / EXAMPLES}",
             f"data.test={self.args.data / 'validation.jsonl.gz'}",
             f"grpo.preset={preset}",
-            *COMMON,
             *SIZES[self.args.size],
             f"train.steps={self.args.steps}",
             f"train.eval_every={every}",
