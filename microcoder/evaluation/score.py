@@ -196,11 +196,12 @@ def compare(before: Tries | Sequence[Tries], after: Tries | Sequence[Tries], *, 
     evaluations counts as missing on that side.
     """
     sides = [[side] if isinstance(side, Mapping) else list(side) for side in (before, after)]
-    before, after = (_judged(side) for side in sides)
-    both = [name for name in before if name in after]
+    judged = [_judged(side) for side in sides]
+    both = [name for name in judged[0] if name in judged[1]]
     if len(both) < 2:
+        counts = " and ".join(str(len(names)) for names in judged)
         raise EvaluationError(
-            f"the two have {len(both)} judged problems in common, of {len(before)} and {len(after)}, and it takes two "
+            f"the two have {len(both)} judged problems in common, of {counts}, and it takes two "
             "to tell a difference from chance; compare evaluations of the same suite, release and dates"
         )
     groups = [np.array([[np.mean(each[name]) for name in both] for each in side]) for side in sides]
@@ -229,8 +230,8 @@ def compare(before: Tries | Sequence[Tries], after: Tries | Sequence[Tries], *, 
         "won": [each for each in moved if each["after"] > each["before"]],
         "lost": [each for each in moved if each["after"] < each["before"]],
         "equal": int((change == 0).sum()),
-        "only_before": [name for name in before if name not in after],
-        "only_after": [name for name in after if name not in before],
+        "only_before": [name for name in judged[0] if name not in judged[1]],
+        "only_after": [name for name in judged[1] if name not in judged[0]],
     }
     return {**result, "verdict": _verdict(result)}
 
