@@ -148,7 +148,9 @@ def compare(folders: tuple[str, ...], limit: int | None, policy: str, tests: str
     """Tell whether two evaluations differ by more than chance would give, problem by problem.
 
     A side may be several evaluations, such as those of three training seeds, and `with` stands between the sides:
-    microcoder eval compare bench/a-s* with bench/b-s*
+
+    \b
+      microcoder eval compare bench/a-s* with bench/b-s*
     """
     from ..evaluation import tables
     from ..evaluation.folder import compare_scores, read_scores

@@ -175,7 +175,7 @@ def test_the_text_of_groups_gives_each_evaluation():
     found = compare([BEFORE], [AFTER, {**AFTER, "d": [1]}])
     lines = comparison_text(found, ("base", "runs/a-s0 and 1 more")).splitlines()
     assert lines[0] == "base 62.5%, runs/a-s0 and 1 more 93.8%, on the 4 problems that all have:"
-    assert lines[2] == "Each of runs/a-s0 and 1 more: 87.5, 100.0%; the interval is over problems and over these."
+    assert lines[4] == "Each of runs/a-s0 and 1 more: 87.5, 100.0%; the interval is over problems and over these."
 
 
 def test_the_terminal_lists_ten_problems_and_markdown_all():
