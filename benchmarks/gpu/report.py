@@ -32,7 +32,9 @@ from microcoder.layout import Table, counted, for_markdown, known, piped
 from microcoder.runs import read_metrics
 from microcoder.schema import bands, in_order
 from microcoder.stats import bootstrap, crossed_means, middle
+from microcoder.study.effects import paired
 from microcoder.study.figures import LOOKS, ArmCurves, draw
+from microcoder.study.phrases import signed
 
 BASE = "base"  # the name of the untrained model among the evaluations
 OURS = "microcoder"  # the preset that is no baseline
@@ -57,12 +59,26 @@ DYNAMICS = {  # metric: its column, how it is written
     "masked_share": ("masked", "{:.2%}"),
     "no_signal_share": ("no signal", "{:.0%}"),
 }
+PARTS = (  # what one arm has and another has not: (what, without, with)
+    ("no KL, clip-higher", "grpo", "grpo_plus"),
+    ("dynamic sampling, overlong shaping", "grpo_plus", "dapo"),
+    ("the conditional mask", "grpo_plus", "microcoder"),
+    ("masking all that is truncated", "grpo_plus", "mask-all"),
+    ("T(D), beside the mask", "microcoder", "microcoder-TD"),
+    ("T(D)", "grpo_plus", "TD"),
+    ("forged tests as rewards", "examples", "forged"),
+    ("forged tests as rewards", "examples", "grpo_plus"),
+)
 SECONDS = {"step_s": "s/step", "generation_s": "sampling", "judging_s": "waiting", "update_s": "update"}
 PANELS = ("reward", "test_accuracy", "length_mean", "diversity", "entropy", "truncated_share")
 SHARED = ("model.name", "data.train", "grpo.temperature", "grpo.samples", "train.steps", "train.train_batch_size",
           "train.ppo_mini_batch_size", "train.max_response_tokens", "train.lr", "train.eval_temperature")  # fmt: skip
 OWN = ("train.name", "train.folder", "train.seed")  # what runs differ in anyway
 RESAMPLES = 10_000  # of a relative gain
+PAIRED = (
+    "On LeetCode as in the table above. Reward, tokens, D and entropy are those of the last tenth of the steps of "
+    "finished runs, paired by seed, with Student's 95% interval over the seeds."
+)
 COURSE = (
     "A reward may hold more than whether a program is accepted, such as dapo's punishment of long responses: "
     "`accepted` is the share of right ones. Seconds are means over all steps; `waiting` is for the judge."
@@ -161,6 +177,12 @@ class Comparison:
     def trained(self, arm: str) -> list[TrainedRun]:
         return [self.runs[name] for name in self.arms[arm].values() if name in self.runs]
 
+    def ends(self, arm: str, name: str) -> dict[int, float]:
+        """{seed: the mean of a metric over the last tenth of its steps} of the finished runs."""
+        runs = {seed: self.runs[run] for seed, run in self.arms[arm].items() if run in self.runs}
+        values = {seed: _ends(run.steps, name)[1] for seed, run in runs.items() if run.finished and run.steps}
+        return {seed: value for seed, value in values.items() if value is not None}
+
     def is_baseline(self, arm: str) -> bool:
         presets = {run.settings.get("grpo.preset") for run in self.trained(arm)} - {None}
         return OURS not in presets if presets else not arm.startswith(OURS)
@@ -181,6 +203,8 @@ def report(out: Path, data: Path) -> str:
     parts = ["# Arms side by side", *_facts(found)]
     for limit in found.limits("test"):
         parts += [*_table_1(found, data / FILES["test"], limit)]
+    if parts_of := _parts(found):
+        parts += [piped(parts_of), PAIRED]
     for limit in sorted({limit for suite in found.suites for limit in found.limits(suite)}):
         parts.append(piped(_all_suites(found, limit)))
     if found.runs:
@@ -305,6 +329,20 @@ def _relative(best: Floats, arm: Floats) -> str:
         return words
     low, high = middle(after / before - 1)
     return f"{words} ({100 * low:+.0f} to {100 * high:+.0f})"
+
+
+def _parts(found: Comparison) -> Table | None:
+    """What single parts of an algorithm do, for each pair of arms that is there."""
+    limits, rows = found.limits("test"), []
+    names = [name for name in DYNAMICS if name in ("reward", "length_mean", "diversity", "entropy")]
+    for words, without, with_it in PARTS:
+        if without in found.arms and with_it in found.arms:
+            gains = [cell for limit in limits for cell in _gain(found, limit, without, with_it)]
+            ends = [[found.ends(arm, name) for arm in (with_it, without)] for name in names]
+            rows.append((words, f"{with_it} - {without}", *gains, *(signed(paired(*pair)) for pair in ends)))
+    heads = [head for limit in limits for head in (f"LeetCode, newer, at {limit:,}", "p")]
+    head = ("what", "arms", *heads, *(DYNAMICS[name][0] for name in names))
+    return Table("What each part does: points, and differences at the end", head, rows, words=2) if rows else None
 
 
 def _all_suites(found: Comparison, limit: int) -> Table:

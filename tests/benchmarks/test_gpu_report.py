@@ -107,6 +107,17 @@ def test_the_table_has_accuracies_by_difficulty_and_gains(out, data):
     assert rows["grpo_plus"][over] == rows["base"]["over the untrained"] == ""
 
 
+def test_what_a_part_does_is_the_difference_of_two_arms_paired_by_seed(out, data):
+    rows = rows_of(report(out, data), "What each part does")
+    assert list(rows) == ["dynamic sampling, overlong shaping", "the conditional mask"]
+    mask = rows["the conditional mask"]
+    assert mask["arms"] == "microcoder - grpo_plus" and mask["LeetCode, newer, at 64"].startswith("+37.5 (")
+    assert mask["p3"] == "0.250"  # three problems differ, all of them better: 2 of 8 sign flips
+    assert mask["reward"].startswith("−0.2")  # 0.1 at the end against 0.3, in both seeds
+    unmade = rows["dynamic sampling, overlong shaping"]  # dapo is neither scored nor finished
+    assert unmade["LeetCode, newer, at 64"] == "" and unmade["reward"] == "not recorded"
+
+
 def test_what_is_missing_is_named(out, data):
     (out / "bench" / "base.humanevalplus").mkdir()
     (out / "bench" / "base.humanevalplus" / "bench.json").write_text(json.dumps(ASK))
