@@ -83,9 +83,12 @@ def main() -> int:
     args.data = args.data.resolve()
     if args.command == "report":
         from benchmarks.gpu.claims import write_plan
-        from benchmarks.gpu.report import report
+        from benchmarks.gpu.report import ReportError, report
 
-        print(report(args.out, args.data))
+        try:
+            print(report(args.out, args.data))
+        except ReportError as error:
+            parser.error(str(error))
         for line in write_plan(args.out):
             print(f"claims of {line}")
         return 0

@@ -86,6 +86,10 @@ COURSE = (
 Floats = NDArray[np.float64]
 
 
+class ReportError(ValueError):
+    """A folder that no page can be made from; the message says what to type instead."""
+
+
 @dataclass(frozen=True)
 class TrainedRun:
     """A run that was begun: its metrics and settings, as far as they are there."""
@@ -127,7 +131,7 @@ class Comparison:
         self.suites = {suite: found for suite in FILES if (found := self._evaluations(suite))}
         names = {*self.runs, *(name for found in self.suites.values() for name in found)} - {BASE}
         if not names and not self.suites:
-            raise SystemExit(
+            raise ReportError(
                 f"{out} holds no run (runs/NAME/metrics.jsonl) and no score (bench/NAME.SUITE); see `arms run`"
             )
         self.arms: dict[str, dict[int, str]] = {}  # arm -> seed -> the name of its run
@@ -279,12 +283,12 @@ def _table_1(found: Comparison, file: Path, limit: int) -> Iterator[str]:
 def _levels(file: Path, found: Comparison) -> dict[str, str]:
     """{problem of the test: its difficulty}."""
     if not file.exists():
-        raise SystemExit(f"there is no {file}, which says how difficult the problems are; name the folder with --data")
+        raise ReportError(f"there is no {file}, which says how difficult the problems are; name the folder with --data")
     problems = load_problems(str(file))
     levels = dict(zip((problem.id for problem in problems), bands(problems), strict=True))
     asked = {name for scores in found.suites["test"].values() for name in scores.outcomes()}
     if unknown := sorted(asked - set(levels)):
-        raise SystemExit(
+        raise ReportError(
             f"{file} does not have {len(unknown)} of the problems that were scored, such as {unknown[0]}; name the "
             "folder that `arms run` had with --data"
         )
@@ -314,7 +318,10 @@ def _gain(found: Comparison, limit: int, before: str, after: str) -> tuple[str, 
     sides = [found.scores("test", arm, limit) if arm else [] for arm in (before, after)]
     if before == after or after == BASE or not all(sides):
         return "", ""
-    result, _ = compare_scores(sides[0], sides[1], limit)
+    try:
+        result, _ = compare_scores(sides[0], sides[1], limit)
+    except EvaluationError:  # they share fewer than two judged problems
+        return "", ""
     points = f"{100 * result['difference']:+.1f} ({100 * result['low']:+.1f} to {100 * result['high']:+.1f})"
     return points, "< 0.001" if result["p"] < 0.001 else f"{result['p']:.3f}"
 
@@ -412,7 +419,7 @@ def _curves(found: Comparison) -> list[str]:
     """Draw DIR/curves.png and .svg, and more of them where one has too few kinds of lines; return their names."""
     drawn = [ArmCurves(arm, arm, [run.metrics for run in found.trained(arm) if run.steps]) for arm in found.arms]
     drawn = [arm for arm in drawn if arm.runs]
-    files = []
+    files: list[str] = []
     for start in range(0, len(drawn), len(LOOKS)):
         name = f"curves-{len(files) + 1}" if len(drawn) > len(LOOKS) else "curves"
         draw("Training dynamics", 0, drawn[start : start + len(LOOKS)], found.out / name, PANELS, bands=True)

@@ -183,6 +183,13 @@ def test_evaluations_of_other_problems_are_left_out_and_other_conditions_named(o
     assert rows_of(page, "LeetCode problems newer")["grpo"]["seeds"] == "1"
 
 
+def test_one_problem_is_too_few_for_a_difference(tmp_path, data):
+    evaluated(tmp_path, "base", {"a": [1, 0]})
+    evaluated(tmp_path, "grpo-s0", {"a": [1, 1]})
+    row = rows_of(report(tmp_path, data), "LeetCode problems newer")["grpo"]
+    assert (row["all"], row["over the untrained"]) == ("100.0", "")
+
+
 def test_an_arm_is_a_baseline_unless_its_preset_is_microcoder(out):
     trained(out, "ours-s0", "microcoder", [0.1])
     found = Comparison(out)
@@ -200,7 +207,7 @@ def test_the_command_prints_the_page(out, data, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("what", ["empty", "no data", "other data"])
-def test_what_cannot_be_reported_is_refused_with_a_direction(what, out, data, tmp_path, monkeypatch):
+def test_what_cannot_be_reported_is_refused_with_a_direction(what, out, data, tmp_path, monkeypatch, capsys):
     words = [
         "--out",
         tmp_path / "nothing" if what == "empty" else out,
@@ -210,5 +217,6 @@ def test_what_cannot_be_reported_is_refused_with_a_direction(what, out, data, tm
     if what == "other data":
         write_problems(data / "test.jsonl.gz", [Problem(id="z", statement="?", kind="stdin", tests=[Test("1", "1")])])
     said = {"empty": "holds no run", "no data": "name the folder with --data", "other data": "4 of the problems"}[what]
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit) as ended:
         asked(monkeypatch, *words)
+    assert ended.value.code == 2 and said in capsys.readouterr().err
