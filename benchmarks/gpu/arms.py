@@ -8,6 +8,7 @@ An arm is one of the names in ARMS, or a preset and settings with a name of thei
 grpo.temperature=1.2". DATA is what `prepare` and `forge` wrote. `run` can be stopped and typed again: what is finished
 stays, a run that was stopped goes on from its last checkpoint. A run is begun only if it can be expected to end and to
 be scored within the budget, going by those that have ended; after the budget what is under way is told to stop.
+`report` makes tables, curves and claims of whatever is there, at any time (report.py, claims.py).
 """
 
 from __future__ import annotations

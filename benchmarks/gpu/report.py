@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.gpu.arms import ARMS, BASE, finished
 from benchmarks.gpu.scores import FILES
 from microcoder import load_problems
 from microcoder.evaluation.folder import Scores, compare_scores, read_scores
@@ -34,9 +35,9 @@ from microcoder.schema import bands, in_order
 from microcoder.stats import bootstrap, crossed_means, middle
 from microcoder.study.effects import paired
 from microcoder.study.figures import LOOKS, ArmCurves, draw
+from microcoder.study.launch import FREE
 from microcoder.study.phrases import signed
 
-BASE = "base"  # the name of the untrained model among the evaluations
 OURS = "microcoder"  # the preset that is no baseline
 RUN = re.compile(r"(.+)-s(\d+)")  # a run's name: its arm and its seed
 SUITES = {  # (suite, tests): its column
@@ -73,7 +74,7 @@ SECONDS = {"step_s": "s/step", "generation_s": "sampling", "judging_s": "waiting
 PANELS = ("reward", "test_accuracy", "length_mean", "diversity", "entropy", "truncated_share")
 SHARED = ("model.name", "data.train", "grpo.temperature", "grpo.samples", "train.steps", "train.train_batch_size",
           "train.ppo_mini_batch_size", "train.max_response_tokens", "train.lr", "train.eval_temperature")  # fmt: skip
-OWN = ("train.name", "train.folder", "train.seed")  # what runs differ in anyway
+OWN = {"train.seed", *FREE} - {"grpo.preset"}  # what runs may differ in
 RESAMPLES = 10_000  # of a relative gain
 PAIRED = (
     "On LeetCode as in the table above. Reward, tokens, D and entropy are those of the last tenth of the steps of "
@@ -107,10 +108,7 @@ class TrainedRun:
 
     @property
     def finished(self) -> bool:
-        try:
-            return bool(json.loads((self.folder / "summary.json").read_text())["status"] == "finished")
-        except (OSError, ValueError, KeyError):
-            return False
+        return finished(self.folder)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -194,8 +192,6 @@ class Comparison:
 
 def _place(name: str) -> tuple[int, str, int]:
     """Where a run stands in the tables: the arms of `arms` in its order, then others; then by seed."""
-    from benchmarks.gpu.arms import ARMS
-
     match = RUN.fullmatch(name)
     arm, seed = (match[1], int(match[2])) if match else (name, 0)
     return (list(ARMS).index(arm) if arm in ARMS else len(ARMS)), arm, seed
