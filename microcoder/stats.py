@@ -1,8 +1,9 @@
-"""95% confidence intervals: Wilson's for shares, the bootstrap for means. And pass@k."""
+"""95% confidence intervals: Wilson's for shares, the bootstrap for means, over problems and over runs. And pass@k."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,34 @@ def bootstrap(
         return None, None
     distinct, counts = np.unique(values, return_counts=True)  # (d,), (d,)
     draws = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=resamples)  # (resamples, d)
-    low, high = np.quantile(draws @ distinct / len(values), (0.025, 0.975))
+    return middle(draws @ distinct / len(values))
+
+
+def crossed_means(
+    groups: Sequence[NDArray[np.float64]], resamples: int = RESAMPLES, seed: int = 0
+) -> list[NDArray[np.float64]]:
+    """Resample the mean of each group  # (runs, problems), runs and problems both drawn with replacement.
+
+    All groups have the same problems, and each draw takes the same ones of all; runs are drawn within a group. The
+    plain bootstrap of n runs has only (n - 1) / n of their variance, much too little for two or three, so deviations
+    from equal weights are stretched by the root of n / (n - 1). One run cannot say how far runs lie apart: it stays as
+    it is. Return (resamples,) for each group.
+    """
+    random = np.random.default_rng(seed)
+    problems = groups[0].shape[1]
+    drawn = random.multinomial(problems, np.full(problems, 1 / problems), resamples) / problems  # (resamples, problems)
+    found = []
+    for group in groups:
+        runs = len(group)
+        shares = random.multinomial(runs, np.full(runs, 1 / runs), resamples) / runs  # (resamples, runs)
+        weights = 1 / runs + (shares - 1 / runs) * math.sqrt(runs / max(1, runs - 1))
+        found.append(np.einsum("np,np->n", weights @ group, drawn))
+    return found
+
+
+def middle(draws: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the 95% percentile interval of what was drawn."""
+    low, high = np.quantile(draws, (0.025, 0.975))
     return float(low), float(high)
 
 

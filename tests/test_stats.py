@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microcoder.stats import bootstrap, wilson
+from microcoder.stats import bootstrap, crossed_means, middle, wilson
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
@@ -68,3 +68,24 @@ def test_of_skewed_scores_too_it_covers_the_truth():
 def test_wilson_intervals_are_the_published_ones(count, of, interval):
     assert wilson(count, of) == pytest.approx(interval, abs=5e-5)
     assert wilson(0, 0) is None
+
+
+def test_means_over_runs_and_problems_vary_as_much_as_both():
+    draw = np.random.default_rng(3)
+    runs, problems = draw.normal(0, 1, (3, 1)), draw.normal(0, 1, (1, 50))
+    (both,) = crossed_means([runs + problems], 20_000)
+    assert both.mean() == pytest.approx((runs + problems).mean(), abs=0.02)
+    of_runs, of_problems = runs.var(ddof=1) / 3, problems.var() / 50  # few runs count with all of their variance
+    assert both.var() == pytest.approx(of_runs + of_problems, rel=0.05)
+
+
+def test_one_run_varies_over_problems_alone():
+    scores = np.random.default_rng(4).normal(0, 1, 60)
+    (found,) = crossed_means([scores[None]], 20_000)
+    assert middle(found) == pytest.approx(bootstrap(scores, 20_000), abs=0.01)
+
+
+def test_groups_are_drawn_at_the_same_problems():
+    problems = np.random.default_rng(5).normal(0, 10, (1, 40))
+    before, after = crossed_means([problems, problems + np.array([[1.0], [1.0]])])
+    assert after - before == pytest.approx(np.ones(2000))

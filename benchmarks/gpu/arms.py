@@ -8,27 +8,25 @@ An arm is one of the names in ARMS, or a preset and settings with a name of thei
 grpo.temperature=1.2". DATA is what `prepare` and `forge` wrote. `run` can be stopped and typed again: what is finished
 stays, a run that was stopped goes on from its last checkpoint. A run is begun only if it can be expected to end and to
 be scored within the budget, going by those that have ended; after the budget what is under way is told to stop.
+`report` makes tables, curves and claims of whatever is there, at any time (report.py, claims.py).
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import io
 import json
 import shutil
 import sys
 import tarfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks.gpu.scores import FILES, accuracy
-from microcoder.evaluation.folder import compare_scores, read_scores
-from microcoder.runs import latest_checkpoint, read_metrics, steps
-from microcoder.schema import Solution
+from benchmarks.gpu.scores import FILES
+from microcoder.runs import latest_checkpoint, steps
 from microcoder.study.launch import Command, side_by_side, tail
+from microcoder.study.plan import find_scale
 
 BASE = "base"  # the name of the untrained model among the runs
 EXAMPLES, FORGED = "train.jsonl.gz", "train-forged.jsonl.gz"
@@ -42,29 +40,15 @@ ARMS = {
     "dr_grpo": "dr_grpo",
     "microcoder": "microcoder",
     "microcoder-TD": "microcoder grpo.temperature=auto",
+    "mask-all": "grpo_plus grpo.mask=all",
+    "TD": "grpo_plus grpo.temperature=auto",
 }
-COMMON = [
-    "data.train_size=100000",  # all of them
-    "data.test_size=100000",
-    "data.max_prompt_tokens=1024",
-    "grpo.temperature=1",  # all arms alike
-    "train.eval_temperature=0.2",
-    "train.eval_tries=4",
-    "train.max_response_tokens=1024",
-    "train.keep_checkpoints=1",
-    "train.update=packed",
-    "train.pass_tokens=8192",
-    "train.lr=3e-6",
-    "rollout.memory=0.09",  # of 141 GB: room for 512 responses of 1,024 tokens
-    "judge.time_limit_s=2",  # an endless loop costs a worker half of this, or of what its problem says
-    "judge.time_factor=0.5",
-]
+COMMON = find_scale("qwen").settings  # microcoder/study/scales.toml; temperature and limit too: all arms alike
 SIZES = {  # --size
-    "full": ["train.train_batch_size=64", "train.ppo_mini_batch_size=32", "grpo.samples=8"],
+    "full": [],
     "toy": ["train.train_batch_size=2", "train.ppo_mini_batch_size=1", "grpo.samples=2", "train.max_response_tokens=24",
             "train.eval_tries=1", "data.train_size=4", "data.test_size=2"],
 }  # fmt: skip
-ENDS = 3  # steps whose mean stands for the beginning and the end of a run
 VOLUME = 15_000_000  # bytes of a packed file
 
 
@@ -99,7 +83,15 @@ def main() -> int:
         parser.error("--data is missing")
     args.data = args.data.resolve()
     if args.command == "report":
-        print(report(args.out, args.data))
+        from benchmarks.gpu.claims import write_plan
+        from benchmarks.gpu.report import ReportError, report
+
+        try:
+            print(report(args.out, args.data))
+        except ReportError as error:
+            parser.error(str(error))
+        for line in write_plan(args.out):
+            print(f"claims of {line}")
         return 0
     return Experiment(args).run()
 
@@ -154,11 +146,11 @@ class Experiment:
         every = self.args.every or max(1, self.args.steps // 4)
         forged = self.args.data / FORGED
         words = [
+            *COMMON,
             f"model.name={self.args.model}",
             f"data.train={forged if forged.exists() else self.args.data / EXAMPLES}",
             f"data.test={self.args.data / 'validation.jsonl.gz'}",
             f"grpo.preset={preset}",
-            *COMMON,
             *SIZES[self.args.size],
             f"train.steps={self.args.steps}",
             f"train.eval_every={every}",
@@ -204,104 +196,6 @@ def finished(folder: Path) -> bool:
         return bool(json.loads((folder / "summary.json").read_text())["status"] == "finished")
     except (OSError, ValueError, KeyError):
         return False
-
-
-# --- the table
-
-HEADS = (
-    "run", "steps", "reward", "validation", "test", "against base", "validation, forged", "wrong among accepted",
-    "D", "entropy", "tokens", "truncated", "no signal", "s/step", "sampling", "waiting", "update",
-)  # fmt: skip
-
-
-def report(out: Path, data: Path) -> str:
-    """A table of what there is. Wrong among accepted: of the different programs that a run's own tests accepted in the
-    first and last four steps whose rollouts are there, those that the forged tests refuse.
-    """
-    from microcoder import Judge, load_problems
-
-    forged = {}
-    if (data / FORGED).exists():
-        weak = {problem.id: len(problem.tests) for problem in load_problems(data / EXAMPLES)}
-        forged = {one.id: one for one in load_problems(data / FORGED) if len(one.tests) > weak[one.id]}
-    rows = [(BASE, "", "", "", _score(out, BASE, "test"), "", _score(out, BASE, "forged"), *[""] * 10)]
-    with Judge() as judge:
-        rows += [_row(path.parent, out, forged, judge) for path in sorted((out / "runs").glob("*/metrics.jsonl"))]
-    lines = [HEADS, tuple("---" for _ in HEADS), *rows]
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-    (out / "report.md").write_text(table)
-    return table
-
-
-def _row(run: Path, out: Path, forged: dict[str, Any], judge: Any) -> tuple[str, ...]:
-    lines = read_metrics(run)
-    trained = [line for line in lines if line["step"]]
-    tested = [line["test_accuracy"] for line in lines if line.get("test_accuracy") is not None]
-    files = sorted((run / "rollouts").glob("step_*.jsonl.gz"))
-    wrong = [_wrong(part, forged, judge) for part in (files[:4], files[-4:])] if forged and files else []
-    seconds = [_mean(trained, name) for name in ("step_s", "generation_s", "judging_s", "update_s")]
-    return (
-        run.name,
-        str(len(trained)),
-        _course(trained, "reward", "{:.3f}"),
-        ", ".join(f"{value:.1%}" for value in tested),
-        _score(out, run.name, "test"),
-        _against(out, run.name, "test"),
-        _score(out, run.name, "forged"),
-        "; ".join(wrong),
-        _course(trained, "diversity", "{:.3f}"),
-        _course(trained, "entropy", "{:.3f}"),
-        _course(trained, "length_mean", "{:.0f}"),
-        _course(trained, "truncated_share", "{:.1%}"),
-        _course(trained, "no_signal_share", "{:.0%}"),
-        *("" if value is None else f"{value:.1f}" for value in seconds),
-    )
-
-
-def _wrong(files: list[Path], forged: dict[str, Any], judge: Any) -> str:
-    accepted = {
-        (row["problem"], row["code"]): forged[row["problem"]]
-        for file in files
-        for row in _rows(file)
-        if row.get("verdict") == "accepted" and row["problem"] in forged
-    }
-    pairs = [(problem, Solution(problem.id, code=code)) for (_, code), problem in accepted.items()]
-    refused = sum(not verdict.accepted for _, verdict in judge.map(pairs))
-    return f"{refused} of {len(pairs)}" if pairs else "none accepted"
-
-
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
-def _score(out: Path, name: str, suite: str) -> str:
-    folder = out / "bench" / f"{name}.{suite}"
-    if not (folder / "scores.json").exists():
-        return ""
-    cell = accuracy(folder)
-    interval = "" if cell["low"] is None else f" ({100 * cell['low']:.1f} to {100 * cell['high']:.1f})"
-    return f"{100 * cell['accuracy']:.1f}%{interval}"
-
-
-def _against(out: Path, name: str, suite: str) -> str:
-    """The difference from the untrained model, problem by problem."""
-    folders = [out / "bench" / f"{one}.{suite}" for one in (BASE, name)]
-    if not all((folder / "scores.json").exists() for folder in folders):
-        return ""
-    found, _ = compare_scores(*map(read_scores, folders))
-    interval = "" if found["low"] is None else f" ({100 * found['low']:+.1f} to {100 * found['high']:+.1f})"
-    return f"{100 * found['difference']:+.1f}{interval}, p {found['p']:.3f}"
-
-
-def _course(lines: list[dict[str, Any]], name: str, form: str) -> str:
-    ends = [_mean(lines[:ENDS], name), _mean(lines[-ENDS:], name)]
-    return " -> ".join("" if value is None else form.format(value) for value in ends)
-
-
-def _mean(lines: list[dict[str, Any]], name: str) -> float | None:
-    values = [line[name] for line in lines if line.get(name) is not None]
-    return sum(values) / len(values) if values else None
 
 
 # --- what is brought home

@@ -1,6 +1,6 @@
 """The accepted programs of a run's rollouts, judged once more by stronger tests, and whether they quote the old ones.
 
-    python -m benchmarks.gpu gamed --run DIR --rewarded train.jsonl.gz --stronger train-forged.jsonl.gz --steps 1 51 100
+    python -m benchmarks.gpu gamed --run DIR --rewarded train.jsonl.gz --stronger train-forged.jsonl.gz [--steps 1 100]
 
     python -m benchmarks.gpu gamed --references problems.parquet     # how often right programs are suspected
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import microcoder as mc
 from microcoder.quoting import Quoted
-from microcoder.runs import read_rollouts
+from microcoder.runs import read_rollouts, steps
 from microcoder.schema import ACCEPTED, Problem
 
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, nargs="+", default=[], metavar="DIR")
     parser.add_argument("--rewarded", metavar="FILE", help="the problems that were trained on")
     parser.add_argument("--stronger", metavar="FILE", help="the same with more tests")
-    parser.add_argument("--steps", type=int, nargs="+", default=[])
+    parser.add_argument("--steps", type=int, nargs="+", default=[], help="else all whose rollouts are there")
     parser.add_argument("--references", metavar="FILE", help="problems with solutions")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -36,14 +36,14 @@ def main() -> None:
         print(f"{len(pairs)} reference solutions, {sum(Quoted(one)(code) for one, code in pairs)} quoting")
     if not args.run:
         return
-    if not (args.rewarded and args.stronger and args.steps):
-        parser.error("--run needs --rewarded, --stronger and --steps")
+    if not (args.rewarded and args.stronger):
+        parser.error("--run needs --rewarded and --stronger")
     rewarded, stronger = ({one.id: one for one in mc.load_problems(path)} for path in (args.rewarded, args.stronger))
     found = []
     print(f"{'run':20} {'step':>5} {'programs':>9} {'accepted':>9} {'quoting':>8} {'right':>12}")
     with mc.Judge(workers=args.workers) as judge:
         for run in args.run:
-            for step in args.steps:
+            for step in args.steps or steps(run):
                 row = {"run": run.name, "step": step} | looked_at(run, step, rewarded, stronger, judge)
                 found.append(row)
                 right = f"{row['right']} of {row['again']}"

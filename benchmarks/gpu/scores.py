@@ -17,7 +17,6 @@ Each evaluation lies in DIR/NAME.SUITE, as `microcoder eval` writes it; what is 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from functools import partial
 from pathlib import Path
@@ -98,12 +97,6 @@ def named(words: str) -> tuple[str, str]:
 def shown(result: dict[str, Any]) -> str:
     cells = {limit: of_limit["robust"] for limit, of_limit in result["scores"].items()}
     return ", ".join(f"{cell['accuracy']:.1%} at {limit}" for limit, cell in cells.items())
-
-
-def accuracy(folder: Path) -> dict[str, Any]:
-    """The cell of an evaluation under its largest limit: accuracy, low, high."""
-    scores = json.loads((folder / "scores.json").read_text())["scores"]
-    return dict(scores[max(scores, key=int)]["robust"])
 
 
 if __name__ == "__main__":

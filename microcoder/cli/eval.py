@@ -38,7 +38,7 @@ class EvalRun(click.Command):
         with formatter.section("Further commands, each with --help"):
             formatter.write_dl(
                 [
-                    ("eval compare A B", "Tell whether two evaluations differ by more than chance."),
+                    ("eval compare A B", "Tell whether two evaluations (or groups) differ by more than chance."),
                     ("eval show FOLDER", "Print the scores again, as text, Markdown, LaTeX or JSON."),
                     ("eval temperatures", "Accuracy and diversity over temperatures, for a list of checkpoints."),
                 ]
@@ -138,23 +138,30 @@ def show(folder: str, form: str) -> int:
 
 
 @command.command("compare")
-@click.argument("before", type=click.Path())
-@click.argument("after", type=click.Path())
-@click.option("--limit", type=click.IntRange(min=0), help="Under this limit; else the largest that both have.")
+@click.argument("folders", nargs=-1, type=click.Path(), metavar="BEFORE... [with] AFTER...")
+@click.option("--limit", type=click.IntRange(min=0), help="Under this limit; else the largest that all have.")
 @click.option("--policy", type=click.Choice(("exact", "robust")), default="robust", show_default=True)
 @click.option("--tests", type=click.Choice(("all", "base")), default="all", show_default=True,
               help="Of EvalPlus: base and plus tests, or the base tests alone.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-def compare(before: str, after: str, limit: int | None, policy: str, tests: str, form: str) -> int:
-    """Tell whether two evaluations differ by more than chance would give, problem by problem."""
+def compare(folders: tuple[str, ...], limit: int | None, policy: str, tests: str, form: str) -> int:
+    """Tell whether two evaluations differ by more than chance would give, problem by problem.
+
+    A side may be several evaluations, such as those of three training seeds, and `with` stands between the sides:
+
+    \b
+      microcoder eval compare bench/a-s* with bench/b-s*
+    """
     from ..evaluation import tables
     from ..evaluation.folder import compare_scores, read_scores
 
+    sides = two_sides(folders)
     with refusals():
-        found, notes = compare_scores(read_scores(before), read_scores(after), limit, policy, tests)
+        groups = [[read_scores(folder) for folder in side] for side in sides]
+        found, notes = compare_scores(groups[0], groups[1], limit, policy, tests)
     for note in notes:
         say(f"note: {note}")
-    names = (before, after)
+    names = (short_name(sides[0]), short_name(sides[1]))
     if form == "json":
         echo(json.dumps({"names": names, **found}, indent=1))
     else:
@@ -214,6 +221,25 @@ def divided(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
     settings = [word for word in words if SETTING.fullmatch(word)]
     return [word for word in words if word not in settings], settings
+
+
+def two_sides(folders: tuple[str, ...]) -> list[list[str]]:
+    """Divide folders into the two sides of a comparison: at the word `with`; two folders need none."""
+    words = [folders[0], "with", folders[1]] if len(folders) == 2 else list(folders)
+    at = words.index("with") if "with" in words else len(words)
+    sides = [words[:at], words[at + 1 :]]
+    if not all(sides) or "with" in sides[1]:
+        given = " ".join(folders) or "nothing"
+        raise Refused(f"{given}: not two sides; name two folders, or put `with` between: a-s0 a-s1 with b-s0 b-s1")
+    for side in sides:
+        if len(set(side)) < len(side):
+            raise Refused(f"{max(side, key=side.count)} is named twice on one side; name each evaluation once")
+    return sides
+
+
+def short_name(folders: list[str]) -> str:
+    """Name a side: its folder, or the first of several and how many more."""
+    return folders[0] if len(folders) == 1 else f"{folders[0]} and {len(folders) - 1} more"
 
 
 def limits_of(text: str | None) -> tuple[int, ...]:

@@ -315,24 +315,34 @@ def read_scores(path: str | Path) -> Scores:
 
 
 def compare_scores(
-    before: Scores, after: Scores, limit: int | None = None, policy: str = "robust", tests: str = "all"
+    before: Scores | Sequence[Scores],
+    after: Scores | Sequence[Scores],
+    limit: int | None = None,
+    policy: str = "robust",
+    tests: str = "all",
 ) -> tuple[dict[str, Any], list[str]]:
-    """Compare two evaluations problem by problem. Return the result of `compare`, and the conditions that differ.
+    """Compare two evaluations, or two lists of them, problem by problem: the result of `compare`, and a list of notes.
 
-    limit   both must have it; without it the largest that both have
+    limit   all must have it; without it the largest that all have
     tests   all, or base: the base tests of EvalPlus alone
+    notes   the conditions that differ
     """
-    shared = sorted(set(before.limits) & set(after.limits))
+    sides = [[side] if isinstance(side, Scores) else list(side) for side in (before, after)]
+    every = [scores for side in sides for scores in side]
+    shared = set.intersection(*(set(scores.limits) for scores in every))
     if limit is None and not shared:
-        raise EvaluationError(f"they have no limit in common: {before.limits} and {after.limits}")
-    pair = [scores.at(shared[-1] if limit is None else limit, policy, tests) for scores in (before, after)]
+        limits = " and ".join(dict.fromkeys(str(scores.limits) for scores in every))
+        raise EvaluationError(f"they have no limit in common: {limits}")
+    limit = max(shared) if limit is None else limit
+    sides = [[scores.at(limit, policy, tests) for scores in side] for side in sides]
     notes = []
     for name in ("digest", "style", "chat", "temperature", "tries"):
-        if (values := [scores.result[name] for scores in pair])[0] != values[1]:
-            what = f"{name}: {values[0]} and {values[1]}"
-            notes.append("their problems are not all the same" if name == "digest" else what)
-    asked = {"limit": pair[0].limit, "policy": policy, "tests": tests}
-    return {**asked, **compare(*(scores.outcomes() for scores in pair))}, notes
+        if len(values := dict.fromkeys(str(scores.result[name]) for scores in every)) > 1:
+            notes.append(
+                "their problems are not all the same" if name == "digest" else f"{name}: {' and '.join(values)}"
+            )
+    asked = {"limit": limit, "policy": policy, "tests": tests}
+    return {**asked, **compare(*([scores.outcomes() for scores in side] for side in sides))}, notes
 
 
 def marks_of(

@@ -12,6 +12,10 @@ and "robust"; "base" has the same for the base tests of EvalPlus alone. An unkno
    difference is a paired bootstrap over problems; the p-value is that of a paired permutation test: were the two alike,
    each problem's difference could as well have had the other sign. All orders are tried where at most 12 problems
    differ, else 20,000.
+5. A side may be several evaluations, such as those of three training seeds: its score at a problem is their mean. The
+   interval is then the bootstrap over problems and over the evaluations of each side (`crossed_means`). The p-value is
+   the larger of two: that of the sign flips, which takes these evaluations as all there are, and the two-sided share
+   of that bootstrap beyond 0, which knows that new seeds would differ.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schema import ACCEPTED, VERDICTS, Problem, bands, in_order
-from ..stats import bootstrap, pass_at_k
+from ..stats import bootstrap, crossed_means, middle, pass_at_k
 from .suite import NONE, EvaluationError, Mark, Sample
 
 POLICIES = ("exact", "robust")  # the policies of a mark's verdicts
@@ -185,38 +189,58 @@ def _case(mark: Mark, message: str) -> dict[str, str]:
 # ---- two evaluations
 
 
-def compare(before: Tries, after: Tries, *, seed: int = 0) -> dict[str, Any]:
+def compare(before: Tries | Sequence[Tries], after: Tries | Sequence[Tries], *, seed: int = 0) -> dict[str, Any]:
     """Compare two evaluations, each {problem: 0 or 1 for each try}. The result is ready for JSON, in shares of 1.
 
-    The numbers of tries may differ. A problem without any try counts as missing on that side.
+    A side may be a list of evaluations. The numbers of tries may differ. A problem without any try in one of a side's
+    evaluations counts as missing on that side.
     """
-    before, after = ({name: each for name, each in side.items() if len(each)} for side in (before, after))
-    both = [name for name in before if name in after]
+    sides = [[side] if isinstance(side, Mapping) else list(side) for side in (before, after)]
+    judged = [_judged(side) for side in sides]
+    both = [name for name in judged[0] if name in judged[1]]
     if len(both) < 2:
+        counts = " and ".join(str(len(names)) for names in judged)
         raise EvaluationError(
-            f"the two have {len(both)} judged problems in common, of {len(before)} and {len(after)}, and it takes two "
+            f"the two have {len(both)} judged problems in common, of {counts}, and it takes two "
             "to tell a difference from chance; compare evaluations of the same suite, release and dates"
         )
-    scores = np.array([[np.mean(side[name]) for name in both] for side in (before, after)])  # (2, problems)
+    groups = [np.array([[np.mean(each[name]) for name in both] for each in side]) for side in sides]
+    scores = np.array([group.mean(0) for group in groups])  # (2, problems)
     change = scores[1] - scores[0]  # (problems,)
     low, high = bootstrap(change, RESAMPLES, seed)
+    p = sign_flip_p(change, seed=seed)
+    if max(map(len, groups)) > 1:
+        means = crossed_means(groups, RESAMPLES, seed)
+        drawn = means[1] - means[0]  # (RESAMPLES,)
+        low, high = middle(drawn)
+        beyond = min((drawn <= 0).sum(), (drawn >= 0).sum())
+        p = max(p, min(1.0, 2 * float(beyond + 1) / (RESAMPLES + 1)))
     order = np.argsort(-np.abs(change), kind="stable")
     moved = [{"id": both[n], "before": float(scores[0, n]), "after": float(scores[1, n])} for n in order]
     result = {
         "problems": len(both),
         "before": float(scores[0].mean()),
         "after": float(scores[1].mean()),
+        "before_each": [float(mean) for mean in groups[0].mean(1)],
+        "after_each": [float(mean) for mean in groups[1].mean(1)],
         "difference": float(change.mean()),
         "low": low,
         "high": high,
-        "p": sign_flip_p(change, seed=seed),
+        "p": p,
         "won": [each for each in moved if each["after"] > each["before"]],
         "lost": [each for each in moved if each["after"] < each["before"]],
         "equal": int((change == 0).sum()),
-        "only_before": [name for name in before if name not in after],
-        "only_after": [name for name in after if name not in before],
+        "only_before": [name for name in judged[0] if name not in judged[1]],
+        "only_after": [name for name in judged[1] if name not in judged[0]],
     }
     return {**result, "verdict": _verdict(result)}
+
+
+def _judged(side: Sequence[Tries]) -> dict[str, None]:
+    """Return the problems that every evaluation of a side has a try at, in the order of the first."""
+    if not side:
+        raise EvaluationError("one side has no evaluation; name at least one on each")
+    return {name: None for name in side[0] if all(len(each.get(name, ())) for each in side)}
 
 
 def sign_flip_p(change: Floats, draws: int = DRAWS, seed: int = 0) -> float:

@@ -263,8 +263,13 @@ def _sentences(result: Result, names: tuple[str, str]) -> Iterator[str]:
     before, after = names
     which = ", base tests alone" if result.get("tests") == "base" else ""
     scores = f"{before} {percent(result['before'])}%, {after} {percent(result['after'])}%{which}"
-    yield f"{scores}, on the {result['problems']:,} problems that both have:"
+    groups = [result.get(f"{side}_each", ()) for side in ("before", "after")]
+    have = "both" if max(map(len, groups)) < 2 else "all"
+    yield f"{scores}, on the {result['problems']:,} problems that {have} have:"
     yield f"{result['verdict']}."
+    for name, group in zip(names, groups, strict=True):
+        if len(group) > 1:
+            yield f"Each of {name}: {', '.join(map(percent, group))}%; the interval is over problems and over these."
     won, lost = len(result["won"]), len(result["lost"])
     yield f"With {after}: {counted(won, 'problem')} better, {lost:,} worse, {result['equal']:,} the same."
     for key, name in (("only_before", before), ("only_after", after)):

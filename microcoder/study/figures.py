@@ -55,6 +55,8 @@ TITLES = {
     "diversity": "Response diversity D",
     "reward": "Critic reward",
     "time": "Time per step (s)",
+    "entropy": "Entropy",
+    "truncated_share": "Truncated share",
 }
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "marker": "o", "dashes": ()},
@@ -68,7 +70,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
     {"color": "#6E6E6E", "marker": "*", "dashes": (9, 1.5, 3, 1.5)},
 )
 HATCHES = ("", "/" * 5, "\\" * 5, "")  # of the phases, for print without colours
-PANELS = tuple(TITLES)
+PANELS = ("test_accuracy", "length_mean", "diversity", "reward", "time")
 WIDTH = 7.6  # inches
 LINE = 112  # characters in a line of the legend
 HASHED = re.compile(r'(?<=id=")[a-z][0-9a-f]{10}(?=")|(?<=#)[a-z][0-9a-f]{10}(?=["\)])')  # names in an SVG, and uses
@@ -97,14 +99,14 @@ class ArmCurves:
     runs: Sequence[Metrics]
 
 
-def curve(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
+def curve(arm: ArmCurves, name: str, smoothed: bool = False) -> tuple[Series, Series, Series]:
     """Return the curve of an arm: steps (n,), values (seeds, n), mean of the smoothed values (n,), NaN if unknown.
 
-    Each seed is smoothed within its own stages, as in the figure of a single run.
+    Each seed is smoothed within its own stages, as in the figure of a single run; `smoothed`: the values too.
     """
     steps, values = _by_step(arm, name, lambda run: series(run, name))
-    _, smoothed = _by_step(arm, name, lambda run: np.concatenate([smooth(series(s, name)) for s in stages(run)]))
-    return steps, values, smoothed.sum(axis=0) / max(1, len(smoothed))  # a sum with a NaN is NaN
+    _, soft = _by_step(arm, name, lambda run: np.concatenate([smooth(series(s, name)) for s in stages(run)]))
+    return steps, soft if smoothed else values, soft.sum(axis=0) / max(1, len(soft))  # a sum with a NaN is NaN
 
 
 def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
@@ -155,8 +157,8 @@ def _by_step(arm: ArmCurves, name: str, values: Callable[[Metrics], Series]) -> 
     return steps, rows
 
 
-def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves]) -> None:
-    """Draw one metric over the steps; all panels have the same range of steps."""
+def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves], bands: bool = False) -> None:
+    """Draw one metric over the steps; all panels have the same range of steps. `bands`: see `draw`."""
     steps = [line["step"] for arm in arms for run in arm.runs for line in run] or [0]
     first, last = min(steps), max(steps)
     margin = max(0.5, 0.03 * (last - first))
@@ -166,7 +168,7 @@ def draw_metric(axis: Any, name: str, arms: Sequence[ArmCurves]) -> None:
         if name.startswith("test_"):
             _evaluations(axis, *evaluations(arm, name), margin * (shift - 0.5), look)
         else:
-            _curves(axis, *curve(arm, name), shift, look)
+            _curves(axis, *curve(arm, name, bands), shift, look, bands)
     if axis.has_data():
         axis.set_title(TITLES.get(name, name))
         for arm, look in zip(arms, LOOKS, strict=False):
@@ -185,10 +187,16 @@ def _evaluations(axis: Any, steps: Series, mean: Series, ends: Series, shift: fl
         axis.plot(steps + shift, mean, linewidth=1.3, **look)
 
 
-def _curves(axis: Any, steps: Series, values: Series, mean: Series, shift: float, look: dict[str, Any]) -> None:
+def _curves(
+    axis: Any, steps: Series, values: Series, mean: Series, shift: float, look: dict[str, Any], bands: bool
+) -> None:
     """Draw the curves of an arm. `shift`, between 0 and 1, keeps the markers of the arms apart."""
     if steps.size:
-        axis.plot(steps, values.T, color=look["color"], linewidth=0.5, alpha=0.2)
+        if bands:
+            ends = values.min(axis=0), values.max(axis=0)  # NaN where a seed has no value, as the mean
+            axis.fill_between(steps, *ends, color=look["color"], alpha=0.13, linewidth=0)
+        else:
+            axis.plot(steps, values.T, color=look["color"], linewidth=0.5, alpha=0.2)
         every = max(1, len(steps) // 5)
         known = np.pad(np.isfinite(mean), 1)  # (n + 2,)
         marked = known[1:-1] & ~known[:-2] & ~known[2:]  # a point between gaps has no line, so it needs a marker
@@ -219,11 +227,17 @@ def draw_time(axis: Any, arms: Sequence[ArmCurves]) -> None:
 
 
 def draw(
-    study_title: str, figure: int, arms: Sequence[ArmCurves], path: str | Path, panels: Sequence[str] = PANELS
+    study_title: str,
+    figure: int,
+    arms: Sequence[ArmCurves],
+    path: str | Path,
+    panels: Sequence[str] = PANELS,
+    bands: bool = False,
 ) -> None:
     """Draw the arms into `path` + ".png" and `path` + ".svg"; `figure` is the number of the paper's figure, or 0.
 
-    A panel is "time" or a metric; a metric of evaluations (test_...) gets a marker and whiskers at each.
+    A panel is "time" or a metric; a metric of evaluations (test_...) gets a marker and whiskers at each. Behind a mean
+    lie the raw values of each seed; `bands`: a band from the lowest to the highest smoothed seed instead.
     """
     if not 1 <= len(arms) <= len(LOOKS):
         raise StudyError(f"{len(arms)} arms cannot be drawn: a figure tells 1 to {len(LOOKS)} apart; choose among them")
@@ -239,12 +253,12 @@ def draw(
         page = matplotlib.figure.Figure(layout="constrained")
         parts = page.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         if metrics:
-            _draw_metrics(parts[0], metrics, columns, arms)
+            _draw_metrics(parts[0], metrics, columns, arms, bands)
         if "time" in panels:
             draw_time(parts[-1].subplots(), arms)  # a separate part: the labels of bars would narrow the panels
         title = f"{study_title} (the paper's figure {figure})" if figure else study_title
         page.suptitle(title, fontsize=10, x=0.01, ha="left", parse_math=False)
-        lines = _legend(matplotlib, page, arms, panels) if metrics else 0
+        lines = _legend(matplotlib, page, arms, panels, bands) if metrics else 0
         page.set_size_inches(WIDTH, 0.3 + sum(heights) + 0.17 * lines)
         save(page, path)
 
@@ -270,21 +284,22 @@ def _in_order(svg: str) -> str:
     return HASHED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}{len(names)}"), svg)
 
 
-def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequence[ArmCurves]) -> None:
+def _draw_metrics(part: Any, metrics: Sequence[str], columns: int, arms: Sequence[ArmCurves], bands: bool) -> None:
     axes = part.subplots(math.ceil(len(metrics) / columns), columns, squeeze=False).ravel()
     for unused in axes[len(metrics) :]:
         unused.remove()
     for place, (axis, name) in enumerate(zip(axes, metrics, strict=False)):
-        draw_metric(axis, name, arms)
+        draw_metric(axis, name, arms, bands)
         if place + columns >= len(metrics):  # the lowest panel of its column
             axis.set_xlabel("step")
 
 
-def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Sequence[str]) -> int:
+def _legend(matplotlib: Any, page: Any, arms: Sequence[ArmCurves], panels: Sequence[str], bands: bool) -> int:
     """Draw the legend under the panels, and return its number of lines."""
     evaluated = [name.startswith("test_") for name in panels if name != "time"]
     notes = {
-        "thick: mean over seeds, smoothed; thin: each seed": not all(evaluated),
+        "thick: mean over seeds, smoothed; thin: each seed": not all(evaluated) and not bands,
+        "line: mean over seeds, smoothed; band: lowest to highest seed": not all(evaluated) and bands,
         "whiskers: 95% t interval, or range of fewer than 3 seeds": any(evaluated),
         "vertical: a stage begins": any(map(boundaries, arms)),
         "time: of the fastest seed": "time" in panels,

@@ -34,7 +34,8 @@
     of = "none"                        an arm of the study; the mean over its seeds counts
     at_most = 0.5                      or at_least, or both
     claims = [25, 26]                  numbers of the claims that need it; left out: all of the study
-    [gates.at.SCALE]                   at_least, at_most: instead, at that scale
+    [gates.at.SCALE]                   at_least, at_most: instead, at that scale; a gate with bounds at some scales
+                                       only stands at these alone
 
 `{varied}` in a setting stands for the starter problems with answers in varied formats (policies.py). A key that is
 unknown, missing or of a wrong type is refused with its place and a remedy.
@@ -165,14 +166,14 @@ class Gate:
 def read_gates(
     data: dict[str, Any], scale: str, arms: Collection[str], claims: Collection[Claim], where: str
 ) -> tuple[Gate, ...]:
-    """Read the gates of a study's parsed file, with the bounds of a scale."""
-    found = []
+    """Read the gates of a study's parsed file that have bounds at a scale."""
+    numbers, found = [claim.number for claim in claims], []
     for place, record in enumerate(tables(data, "gates", where) if "gates" in data else [], 1):
-        found.append(_gate(record, scale, arms, [claim.number for claim in claims], f"{where}: gate {place}"))
-    return tuple(found)
+        found.append(_gate(record, scale, arms, numbers, f"{where}: gate {place}"))
+    return tuple(gate for gate in found if gate is not None)
 
 
-def _gate(record: dict[str, Any], scale: str, arms: Collection[str], claims: list[int], where: str) -> Gate:
+def _gate(record: dict[str, Any], scale: str, arms: Collection[str], claims: list[int], where: str) -> Gate | None:
     bounds = ("at_least", "at_most")
     only(record, ("text", "statistic", "of", *bounds, "claims", "at"), where)
     here = {**record, **at_scale(record, scale, bounds, where)}
@@ -181,6 +182,8 @@ def _gate(record: dict[str, Any], scale: str, arms: Collection[str], claims: lis
     _statistic(here["statistic"], where)
     one_of(here, "of", arms, where)
     given = {name: here[name] for name in bounds if name in here}
+    if not given and record.get("at"):
+        return None  # it stands at other scales
     if not given or any(type(bound) not in (int, float) or not math.isfinite(bound) for bound in given.values()):
         raise StudyError(f"{where}: its bounds are {given or 'missing'}; give a number: at_least = 0.6, at_most = 0.5")
     if here.get("at_least", -math.inf) > here.get("at_most", math.inf):

@@ -70,6 +70,52 @@ def test_identical_benches_differ_by_nothing():
     assert "not more than chance" in found["verdict"]
 
 
+def test_a_side_of_several_evaluations_is_their_mean():
+    found = compare([BEFORE], [{"a": [1], "b": [1, 0]}, {"a": [0, 1], "b": [1], "c": [1]}])
+    assert found["problems"] == 2  # a and b: c has no try in one of them
+    assert (found["before"], found["before_each"]) == ((0 + 1 / 2) / 2, [0.25])
+    assert (found["after"], found["after_each"]) == (0.75, [(1 + 1 / 2) / 2, (1 / 2 + 1) / 2])
+    assert found["won"] == [{"id": "a", "before": 0.0, "after": 0.75}, {"id": "b", "before": 0.5, "after": 0.75}]
+    assert found["only_before"] == ["c", "d", "x"] and found["only_after"] == []
+    assert found["p"] == 2 / 4  # the sign flips of two problems, though no draw of the bootstrap is below 0
+
+
+def test_an_evaluation_alone_and_a_list_of_one_are_the_same():
+    assert compare(BEFORE, AFTER) == compare([BEFORE], [AFTER])
+
+
+def test_a_side_without_evaluations_is_refused():
+    with pytest.raises(EvaluationError, match="at least one on each"):
+        compare([], [AFTER])
+
+
+def test_runs_that_lie_far_apart_make_a_difference_uncertain():
+    before = {str(n): [0, 1] for n in range(40)}
+    alike = [{str(n): [1, 1, 1, 0] for n in range(40)}] * 3  # 75% each
+    apart = [{str(n): [n_right > k for k in range(4)] for n in range(40)} for n_right in (1, 4, 4)]  # 25, 100, 100%
+    sure, unsure = compare([before], alike), compare([before], apart)
+    assert sure["difference"] == unsure["difference"] == 0.25
+    assert (sure["low"], sure["high"]) == (pytest.approx(0.25), pytest.approx(0.25)) and sure["p"] < 0.001
+    # draws of three runs: all of the worst 1 in 27, two of it 6 in 27; 75 - 50 * sqrt(3 / 2) and 75 + 25 * sqrt(3 / 2)
+    assert unsure["low"] == pytest.approx(0.25 - 0.5 * 1.5**0.5) and unsure["high"] == pytest.approx(
+        0.25 + 0.25 * 1.5**0.5
+    )
+    assert unsure["p"] == pytest.approx(2 * (1 / 27 + 6 / 27), abs=0.02)
+
+
+def test_seeds_of_one_algorithm_are_told_apart_about_5_times_in_100():
+    rng = np.random.default_rng(0)
+    ps, problems_alone = [], []
+    for _ in range(60):
+        chances = rng.beta(0.4, 2, 60)
+        sides = [[tries(rng, np.clip(chances + rng.normal(0, 0.03), 0, 1)) for _ in range(3)] for _ in range(2)]
+        ps.append(compare(*sides)["p"])
+        means = [[np.mean([each[name] for each in side]) for name in side[0]] for side in sides]
+        problems_alone.append(sign_flip_p(np.subtract(*means)))
+    assert np.mean(np.array(ps) < 0.05) <= 0.09
+    assert np.mean(np.array(problems_alone) < 0.05) >= 0.2  # what it would be if these seeds were all there are
+
+
 def tries(rng: np.random.Generator, chances: np.ndarray) -> dict[str, list[int]]:
     return {str(n): rng.binomial(1, chance, 4).tolist() for n, chance in enumerate(chances)}
 
@@ -123,6 +169,13 @@ def test_the_text_says_what_was_compared_and_what_came_out():
     assert "Left out: 2 problems that only after/ has." in lines
     assert lines[lines.index("Better, % of tries") + 2].split() == ["a", "0.0", "100.0"]
     assert lines[lines.index("Worse, % of tries") + 2].split() == ["d", "100.0", "50.0"]
+
+
+def test_the_text_of_groups_gives_each_evaluation():
+    found = compare([BEFORE], [AFTER, {**AFTER, "d": [1]}])
+    lines = comparison_text(found, ("base", "runs/a-s0 and 1 more")).splitlines()
+    assert lines[0] == "base 62.5%, runs/a-s0 and 1 more 93.8%, on the 4 problems that all have:"
+    assert lines[4] == "Each of runs/a-s0 and 1 more: 87.5, 100.0%; the interval is over problems and over these."
 
 
 def test_the_terminal_lists_ten_problems_and_markdown_all():

@@ -200,6 +200,36 @@ def test_two_benches_are_compared_problem_by_problem(tiny):
     assert evaluated("compare", pair[0], pair[0]).code == 0
 
 
+def test_groups_of_evaluations_are_compared(tiny):
+    for name, texts in (("a-s0", [WRONG]), ("b-s0", [RIGHT]), ("b-s1", [WRONG, RIGHT])):
+        file = tiny.completions(name, a=texts, b=texts, c=[RIGHT] * len(texts))
+        assert evaluated("--completions", file, "--suite", tiny.path, "-o", tiny.folder / f"{name}.out").code == 0
+    before, first, second = (tiny.folder / f"{name}.out" for name in ("a-s0", "b-s0", "b-s1"))
+    found = evaluated("compare", before, "with", first, second, "--format", "json")
+    result = json.loads(found.out)
+    assert result["names"] == [str(before), f"{first} and 1 more"]
+    assert (result["before"], result["after_each"]) == (pytest.approx(1 / 3), [1.0, pytest.approx(2 / 3)])
+    assert result["difference"] == pytest.approx(1 / 2) and "note: tries: 1 and 2" in found.err
+    assert "b-s0.out and 1 more: 100.0, 66.7%" in evaluated("compare", before, "with", first, second).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing: not two sides"),
+        (["a"], "a: not two sides"),
+        (["a", "b", "c"], "put `with` between"),
+        (["a", "with"], "not two sides"),
+        (["a", "with", "b", "with", "c"], "not two sides"),
+        (["a", "with", "b", "b"], "b is named twice"),
+        (["a", "b"], "a holds no evaluation"),
+    ],
+)
+def test_what_is_no_comparison_is_refused(words, said):
+    found = evaluated("compare", *words)
+    assert found.code == 2 and said in found.err
+
+
 def test_checkpoints_over_temperatures_become_a_figure(starter, tmp_path, one_thread):
     words = ("--suite", starter, "--first", "3", "--grid", "0.2,1.4", "-n", "2", "--limit", "48", "-o", tmp_path)
     found = evaluated("temperatures", "nano", *words)

@@ -359,12 +359,21 @@ def test_gates_are_read_with_the_bounds_of_their_scale():
     assert gate.concerns(claim(number=30)) and not gate.concerns(claim(number=29))
 
 
+def test_a_gate_with_bounds_at_one_scale_stands_at_that_scale_alone():
+    text = FILE + GATE.replace("at_most = 0.5\n", "", 1)
+    assert gates_of(text, "nano") == () and [each.at_most for each in gates_of(text, "smollm2")] == [0.9]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ('of = "none"', 'of = "nome"', "gate 1: of is 'nome'; did you mean 'none'?"),
         ("mean(no_signal_share)", "mean(no_signal)", "names the unknown metric 'no_signal'; did you mean"),
-        ("at_most = 0.5\n", "", "gate 1: its bounds are missing; give a number: at_least = 0.6"),
+        (
+            "at_most = 0.5\nclaims = [30]\n[gates.at.smollm2]\nat_most = 0.9\n",
+            "",
+            "gate 1: its bounds are missing; give",
+        ),
         ("at_most = 0.5\n", "at_most = '0.5'\n", "its bounds are {'at_most': '0.5'}; give a number"),
         ("at_most = 0.5\n", "at_most = 0.5\nat_least = 0.7\n", "at_least is 0.7, above at_most, 0.5; nothing passes"),
         ("at_most = 0.5\n", "atmost = 0.5\n", "gate 1: unknown key 'atmost'; did you mean 'at_most'?"),

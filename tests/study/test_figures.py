@@ -202,6 +202,21 @@ def test_each_seed_is_smoothed_within_its_own_stages():
     assert boundaries(arm) == [1.5, 5.5]
 
 
+def test_a_band_goes_from_the_lowest_to_the_highest_smoothed_seed():
+    seeds = [[{"step": n, "reward": level} for n in range(1, 4)] for level in (1.0, 2.0, 6.0)]
+    axis = Figure().subplots()
+    draw_metric(axis, "reward", [ArmCurves("a", "a", seeds)], bands=True)
+    (band,), (line,) = axis.collections, axis.lines  # no line for each seed
+    edges = band.get_paths()[0].vertices
+    assert (edges[:, 1].min(), edges[:, 1].max()) == (1, 6) and np.array_equal(line.get_ydata(), [3, 3, 3])
+
+
+def test_the_legend_says_whether_there_are_bands(tmp_path):
+    for bands, words in ((True, "band: lowest to highest seed"), (False, "thin: each seed")):
+        draw("", 0, arms(2, seeds=2, steps=3), tmp_path / "a", ("reward",), bands)
+        assert words in " ".join(texts(tmp_path / "a.svg"))
+
+
 def test_whiskers_are_the_t_interval_of_three_seeds_and_the_range_of_two():
     seeds = [[{"step": 0, "test_accuracy": value}] for value in (0.1, 0.2, 0.3)]
     _, mean, ends = evaluations(ArmCurves("a", "a", seeds), "test_accuracy")
