@@ -95,7 +95,7 @@ def costs(arm: Arm, repeat: int) -> dict[str, float]:
 
     try:
         if arm.language == "cpp":
-            examiner.zygote("compiler")
+            examiner.zygote("cpp")
         for code in arm.programs * repeat:
             opened = timed("compile", partial(opener, examiner, code, arm.language, "stdin", LIMITS))
             with timed("open a box", opened) as box:

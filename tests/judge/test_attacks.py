@@ -7,7 +7,7 @@ is no right verdict either: it has no reward, so a program that could cause it c
 Fields: problem, code (or `build`, `build_completion`: Python expressions that make it), uses (snippets put before the
 code), first (a program judged before), verdicts, within_s, says (text that must not be in the message), control,
 bare (also run without a sandbox, where it must work), needs = "full" (not promised by the reduced sandbox). A table
-with `language = "cpp"` holds programs in C++, which are not run where there is no g++.
+with `language = "cpp"`, or another, holds programs in that language, which are not run where its tools are missing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def load() -> list[Attack]:
 
 ATTACKS = load()
 # What a program returns is judged alike whoever runs the judge; what it can reach is not.
-WHERE_THE_USER_MATTERS = "channels cpp files hunting leftovers limits network processes"
+WHERE_THE_USER_MATTERS = "channels cpp files hunting java leftovers limits network processes"
 
 
 @dataclass
@@ -198,8 +198,11 @@ def state(scratch: Path, others: set[int]) -> dict[str, Any]:
     }
 
 
-CPP = shutil.which("g++") is not None
-ALL_UP = 2 * (3 + CPP)  # two workers, each with the zygotes for plain programs, for those with numpy, for the compiler
+TOOLS = {"cpp": "g++", "java": "javac"}
+THERE = ["python", *(language for language, tool in TOOLS.items() if shutil.which(tool))]
+ALL_UP = 2 * (
+    2 + len(THERE)
+)  # two workers, each with the zygotes for plain programs, with numpy, and for each language
 HEAVY = {
     "python": "import numpy, time\ntime.sleep(0.3)\nprint(int(input()) ** 2)\n",
     "cpp": """
@@ -207,6 +210,15 @@ HEAVY = {
         #include <unistd.h>
         int main() { int n; usleep(300000); scanf("%d", &n); printf("%d", n * n); }
     """,
+    "java": """
+        class Main { public static void main(String[] args) throws Exception {
+            Thread.sleep(300); int n = new java.util.Scanner(System.in).nextInt(); System.out.println(n * n); } }
+    """,
+}
+BUILD = {  # without a sandbox: (the file, what compiles it, what runs it)
+    "python": ("attack.py", [], [sys.executable, "attack.py"]),
+    "cpp": ("attack.cpp", ["g++", "-w", "-pthread", "attack.cpp", "-o", "attack"], ["./attack"]),
+    "java": ("Main.java", ["javac", "-nowarn", "Main.java"], ["java", "Main"]),
 }
 
 
@@ -216,7 +228,7 @@ def settled(judge: Judge, scratch: Path, others: set[int], as_before: dict[str, 
     for _ in range(200):  # a machine that is busy with other tests needs many
         now = state(scratch, others)
         if now["processes"] < ALL_UP:  # a pair that sleeps keeps both workers busy, unless one is still starting
-            for language in ("python", "cpp")[: 1 + CPP]:
+            for language in THERE:
                 heavy = Solution("plain", code=HEAVY[language], language=language)
                 for future in [judge.submit(PLAIN, heavy) for _ in range(2)]:
                     future.result()
@@ -283,8 +295,8 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
 
 
 def run(table: Table, world: World, attack: Attack) -> tuple[Verdict, float]:
-    if attack.language == "cpp" and not CPP:
-        pytest.skip("there is no g++ here")
+    if attack.language not in THERE:
+        pytest.skip(f"there is no {TOOLS[attack.language]} here")
     judge = table.judge
     if attack.first:
         for future in [judge.submit(PLAIN, code=world.fill(attack.first)) for _ in range(4)]:
@@ -355,17 +367,16 @@ def test_listeners_on_this_machine_heard_nothing(table: Table, world: World) -> 
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.bare])
 def test_attack_works_where_nothing_stops_it(world: World, attack: Attack, tmp_path: Path) -> None:
     """Else the sandbox would get credit for an attack that cannot work anywhere."""
-    code = [sys.executable, "-c", world.fill(attack.code or "")]
-    if attack.language == "cpp":
-        if not CPP:
-            pytest.skip("there is no g++ here")
-        (tmp_path / "attack.cpp").write_text(code[-1])
-        subprocess.run(["g++", "-w", "-pthread", "attack.cpp", "-o", "attack"], cwd=tmp_path, check=True)
-        code = [str(tmp_path / "attack")]
+    if attack.language not in THERE:
+        pytest.skip(f"there is no {TOOLS[attack.language]} here")
+    file, build, code = BUILD[attack.language]
+    (tmp_path / file).write_text(world.fill(attack.code or ""))
+    if build:
+        subprocess.run(build, cwd=tmp_path, check=True)
     heard, family = len(world.heard), descendants(os.getpid())
     case = attack.problem.tests[0]
     try:
-        done = subprocess.run(code, input=case.input, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(code, input=case.input, capture_output=True, text=True, timeout=30, cwd=tmp_path)
         assert done.stdout == case.output, done.stderr
     finally:
         time.sleep(0.1)

@@ -70,7 +70,7 @@ def test_what_cpp_does_not_compile_has_a_compile_result(service: Served) -> None
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        ({"code": "x", "language": "java"}, "'java'; programs in python and cpp"),
+        ({"code": "x", "language": "lua"}, "'lua'; programs in python, cpp,"),
         ({"code": "x", "language": "python", "files": {"a.txt": "eA=="}}, "files cannot be used"),
         ({"code": "x", "language": "python", "fetch_files": ["a.txt"]}, "fetch_files cannot be used"),
     ],
