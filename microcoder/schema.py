@@ -26,7 +26,9 @@ POLICIES = ("exact", "robust", "paper")  # of the judge
 OWN_POLICIES = (*POLICIES, "evalplus")  # that a problem may name
 
 LANGUAGES = {  # by the names that data and people give them
-    "python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp", "java": "java",
+    "python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp",
+    "java": "java", "javascript": "javascript", "js": "javascript", "node": "javascript", "nodejs": "javascript",
+    "go": "go", "golang": "go", "rust": "rust", "rs": "rust",
 }  # fmt: skip
 
 LABELS = ("easy", "medium", "hard")  # of difficulty, where a problem has one of the usual

@@ -18,8 +18,9 @@ from .boxes import Box, Launch, Limits, Toolchain, Zygote
 from .toolchains import Language, NoCompiler
 from .toolchains.cpp import Cpp
 from .toolchains.java import Java
+from .toolchains.javascript import JavaScript
 
-LANGUAGES: dict[str, Language] = {one.name: one for one in (Cpp(), Java())}  # besides Python
+LANGUAGES: dict[str, Language] = {one.name: one for one in (Cpp(), Java(), JavaScript())}  # besides Python
 NAMES = {"python": "Python"} | {name: language.title for name, language in LANGUAGES.items()}
 # Modules that a box imports once if its candidate does, and packages that a zygote keeps for all candidates using them.
 AHEAD = (

@@ -18,9 +18,7 @@ from pathlib import Path
 import pytest
 
 from microcoder import Judge, Problem, Solution
-from microcoder.judge import JudgeError, languages
-from microcoder.judge.extract import code_block
-from microcoder.schema import LANGUAGES
+from microcoder.judge import JudgeError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these languages are judged on Linux")
 

@@ -3,8 +3,8 @@
 1. The memory limit is the heap's (-Xmx). What the JVM needs besides for itself is not the program's, see RUNTIME.
 2. One processor, and so the serial collector: CPU time counts for all threads, and a collector with many would use up
    what the program has. Both compilers of the JVM are on: with the first alone, heavy programs take much longer.
-3. The stack of the main thread has a quarter of the memory limit, at most 64 MB (at its end the JVM takes several times
-   as much to say so); threads that a program starts have 8 MB, unless it says how much, as those with deep recursion do.
+3. The stack of the main thread has a quarter of the memory limit, at most 64 MB: at its end the JVM takes several times
+   as much to say so. Threads have 8 MB, or what the program asks for, as those with deep recursion do.
 4. The public class names the file, as javac demands; the class with `main` is run, whatever its name.
 
 javac's own classes are kept ready (class data sharing) in 12 MB under MICROCODER_CACHE or ~/.cache/microcoder, which
@@ -152,7 +152,7 @@ def _entries(output: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def way_to_start(content: bytes) -> int:
-    """2 if a class file has the usual `main`, 1 if it has another, which only the newest versions start with, else 0."""
+    """2 if a class file has the usual `main`, 1 if it has another, as the newest versions can start with, else 0."""
     try:
         mains = [(access, kind) for access, name, kind in _methods(content) if name == b"main"]
     except (struct.error, IndexError, KeyError):
