@@ -40,7 +40,7 @@ CHECKERS = 8  # compiled ones that an examiner keeps, 2 MB each
 CAUSE = re.compile(
     r"^(?:Exception in thread |panic: |fatal error: |FATAL ERROR: |[\w.]*Error\b|memory allocation )", re.M
 )
-OUT_OF_MEMORY = ("java.lang.OutOfMemoryError", "heap out of memory", "runtime: out of memory", "memory allocation of ")
+OUT_OF_MEMORY = ("java.lang.OutOfMemoryError", "out of memory", "cannot allocate memory", "memory allocation of ")
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
 

@@ -17,10 +17,12 @@ from typing import Protocol
 from .boxes import Box, Launch, Limits, Toolchain, Zygote
 from .toolchains import Language, NoCompiler
 from .toolchains.cpp import Cpp
+from .toolchains.go import Go
 from .toolchains.java import Java
 from .toolchains.javascript import JavaScript
 
-LANGUAGES: dict[str, Language] = {one.name: one for one in (Cpp(), Java(), JavaScript())}  # besides Python
+LANGUAGES: dict[str, Language] = {one.name: one for one in (Cpp(), Java(), JavaScript(), Go())}  # besides Python
+MOST_WORDS = 1 << 14  # of a compiler's
 NAMES = {"python": "Python"} | {name: language.title for name, language in LANGUAGES.items()}
 # Modules that a box imports once if its candidate does, and packages that a zygote keeps for all candidates using them.
 AHEAD = (
@@ -170,7 +172,8 @@ def compiled(zygote: Zygote, language: str, source: str) -> tuple[bytes, str]:
             return b"", str(error)
     if outcome.cpu_s >= limits.time_s or outcome.overdue:
         return b"", f"compiling took over {limits.time_s:.0f} s"
-    return b"", "\n".join(known.complaint(outcome.errors)[:5])[:500] or "the compiler crashed on this program"
+    said = outcome.errors or outcome.output[:MOST_WORDS].decode("utf-8", "replace")  # some use the one, some the other
+    return b"", "\n".join(known.complaint(said)[:5])[:500] or "the compiler crashed on this program"
 
 
 def program_box(zygotes: Zygotes, language: str, program: bytes, limits: Limits) -> Box:

@@ -84,7 +84,7 @@ def load() -> list[Attack]:
 
 ATTACKS = load()
 # What a program returns is judged alike whoever runs the judge; what it can reach is not.
-WHERE_THE_USER_MATTERS = "channels cpp files hunting java javascript leftovers limits network processes"
+WHERE_THE_USER_MATTERS = "channels cpp files go hunting java javascript leftovers limits network processes"
 
 
 @dataclass
@@ -198,7 +198,7 @@ def state(scratch: Path, others: set[int]) -> dict[str, Any]:
     }
 
 
-TOOLS = {"cpp": "g++", "java": "javac", "javascript": "node"}
+TOOLS = {"cpp": "g++", "java": "javac", "javascript": "node", "go": "go"}
 THERE = ["python", *(language for language, tool in TOOLS.items() if shutil.which(tool))]
 ALL_UP = 2 * (
     2 + len(THERE)
@@ -214,12 +214,18 @@ HEAVY = {
         class Main { public static void main(String[] args) throws Exception {
             Thread.sleep(300); int n = new java.util.Scanner(System.in).nextInt(); System.out.println(n * n); } }
     """,
+    "go": """
+        package main
+        import ("fmt"; "time")
+        func main() { var n int; time.Sleep(300 * time.Millisecond); fmt.Scan(&n); fmt.Println(n * n) }
+    """,
     "javascript": "setTimeout(() => console.log(require('fs').readFileSync(0, 'utf8') ** 2), 300)",
 }
 BUILD = {  # without a sandbox: (the file, what compiles it, what runs it)
     "python": ("attack.py", [], [sys.executable, "attack.py"]),
     "cpp": ("attack.cpp", ["g++", "-w", "-pthread", "attack.cpp", "-o", "attack"], ["./attack"]),
     "java": ("Main.java", ["javac", "-nowarn", "Main.java"], ["java", "Main"]),
+    "go": ("attack.go", ["go", "build", "attack.go"], ["./attack"]),
     "javascript": ("attack.js", [], ["node", "attack.js"]),
 }
 

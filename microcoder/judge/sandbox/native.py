@@ -120,6 +120,9 @@ class Compiler(Native):
     def forked(self) -> tuple[Any, ...]:
         with open(self.order["file"], "wb") as file:
             file.write(os.pread(0, os.fstat(0).st_size, 0))
+        for name, text in self.order.get("files", {}).items():
+            with open(name, "w") as file:
+                file.write(text)
         status, cpu, peak, wall, overdue = 0, 0.0, 0, 0.0, False
         for step in self.order["steps"]:
             self.arguments = step
