@@ -60,7 +60,7 @@ class Toolchain:
     folders: tuple[str, ...] = ()  # headers and libraries
     precompiled: str = ""  # a folder; the full sandbox shows it under a name of its own
     environment: tuple[str, ...] = ()  # "NAME=value"; nothing of the user's environment is passed on
-    files: tuple[tuple[str, str], ...] = ()  # names and texts that lie beside every program which is compiled
+    files: tuple[tuple[str, str], ...] = ()  # names and contents, as os.fsdecode has them, to lie beside each program
 
 
 @dataclass(frozen=True, slots=True)

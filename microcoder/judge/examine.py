@@ -38,7 +38,7 @@ TRIES = 3
 CHECKERS = 8  # compiled ones that an examiner keeps, 2 MB each
 # How runtimes begin to say why a program ended, before they list where it was; and that it was memory.
 CAUSE = re.compile(
-    r"^(?:Exception in thread |panic: |fatal error: |FATAL ERROR: |[\w.]*Error\b|memory allocation )", re.M
+    r"^(?:Exception in thread |panic: |fatal error: |FATAL ERROR: |thread '|[\w.]*Error\b|memory allocation )", re.M
 )
 OUT_OF_MEMORY = ("java.lang.OutOfMemoryError", "out of memory", "cannot allocate memory", "memory allocation of ")
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code

@@ -8,7 +8,6 @@ tools are missing. What programs must not do is in tests/attacks, under the name
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -18,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from microcoder import Judge, Problem, Solution
-from microcoder.judge import JudgeError
+from microcoder.judge import JudgeError, languages
+from microcoder.judge.toolchains import NoCompiler
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these languages are judged on Linux")
 
 FOLDER = Path(__file__).parents[1] / "cases" / "languages"
 TOOLS = {"java": "javac", "javascript": "node", "go": "go", "rust": "rustc"}
-THERE = {language for language, tool in TOOLS.items() if shutil.which(tool)}
 EARNED = {"accepted", "wrong_answer", "time_limit", "memory_limit", "output_limit", "runtime_error", "compile_error"}
 
 
@@ -52,9 +51,11 @@ def read(path: Path) -> Iterator[Case]:
 CASES = [case for path in sorted(FOLDER.glob("*.toml")) for case in read(path)]
 
 
-def needs(language: str) -> None:
-    if language not in THERE:
-        pytest.skip(f"there is no {TOOLS[language]} here")
+def needs(language: str, layer: str) -> None:
+    try:
+        languages.toolchain(language, layer)
+    except NoCompiler as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module", params=["full", "landlock"])
@@ -69,7 +70,7 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=f"{c.language}: {c.name}") for c in CASES])
 def test_case(judge: Judge, case: Case) -> None:
-    needs(case.language)
+    needs(case.language, judge.sandbox)
     given = judge.check(case.problem, Solution(case.problem.id, code=case.code, language=case.language))
     assert given.verdict == case.verdict, given.message
     assert case.message in given.message

@@ -107,6 +107,9 @@ class Hosted(Binary):
 class Compiler(Native):
     """A test is one compilation, of several steps: the source is its input, the binary its output."""
 
+    def filter_of(self, pid: int) -> seccomp.Filter:
+        return seccomp.Filter(seccomp.test_program(pid, self.password, compiles=True))
+
     def prepare(self) -> str:
         self.order: dict[str, Any] = json.loads(os.pread(0, os.fstat(0).st_size, 0))
         return ""
@@ -121,8 +124,8 @@ class Compiler(Native):
         with open(self.order["file"], "wb") as file:
             file.write(os.pread(0, os.fstat(0).st_size, 0))
         for name, text in self.order.get("files", {}).items():
-            with open(name, "w") as file:
-                file.write(text)
+            with open(name, "wb") as file:
+                file.write(os.fsencode(text))
         status, cpu, peak, wall, overdue = 0, 0.0, 0, 0.0, False
         for step in self.order["steps"]:
             self.arguments = step

@@ -62,7 +62,7 @@ class Cpp(Language):
 def step(compiler: str, *arguments: str) -> tuple[str, ...]:
     """Return the program that g++ would start for a step, with its arguments. g++ itself never runs boxed."""
     with tempfile.TemporaryDirectory() as folder:  # it looks whether its input is there
-        for name in (SOURCE, "solution.s", "solution.o"):
+        for name in (SOURCE, "solution.s", *(word for word in arguments if word.endswith(".o"))):
             open(os.path.join(folder, name), "w").close()
         described = said(compiler, "-###", *arguments, cwd=folder)
     commands = [line for line in described.splitlines() if line.startswith(" ")]
