@@ -22,7 +22,9 @@ from .toolchains.java import Java
 from .toolchains.javascript import JavaScript
 from .toolchains.rust import Rust
 
-LANGUAGES: dict[str, Language] = {one.name: one for one in (Cpp(), Java(), JavaScript(), Go(), Rust())}  # besides Python
+LANGUAGES: dict[str, Language] = {
+    one.name: one for one in (Cpp(), Java(), JavaScript(), Go(), Rust())
+}  # besides Python
 MOST_WORDS = 1 << 14  # of a compiler's
 NAMES = {"python": "Python"} | {name: language.title for name, language in LANGUAGES.items()}
 # Modules that a box imports once if its candidate does, and packages that a zygote keeps for all candidates using them.

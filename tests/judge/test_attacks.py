@@ -263,7 +263,9 @@ def settled(judge: Judge, scratch: Path, others: set[int], as_before: dict[str, 
     last = as_before or {}
     for _ in range(200):  # a machine that is busy with other tests needs many
         now = state(scratch, others)
-        if now["processes"] < all_up(judge.sandbox):  # a pair that sleeps keeps both workers busy, unless one is still starting
+        if now["processes"] < all_up(
+            judge.sandbox
+        ):  # a pair that sleeps keeps both workers busy, unless one is still starting
             for language in there(judge.sandbox):
                 heavy = Solution("plain", code=HEAVY[language], language=language)
                 for future in [judge.submit(PLAIN, heavy) for _ in range(2)]:

@@ -67,7 +67,7 @@ class Go(Language):
         folder, shown = kept("go", f"{version}{root}{PACKAGES}", lambda part: _compile(go, part), layer)
         if not folder:
             raise self.missing(
-                "there is no folder that keeps the compiled library of Go and that boxes can read (set MICROCODER_CACHE)"
+                "there is no folder for Go's compiled library that boxes can read (MICROCODER_CACHE names another)"
             )
         with open(os.path.join(folder, "names")) as file:
             names = file.read().split()

@@ -64,7 +64,7 @@ def linked_with(rustc: str, program: str) -> tuple[list[str], bytes]:
         with open(os.path.join(folder, FILE), "w") as file:
             file.write(program)
         options = ["-Csave-temps", "--print=link-args", "-Clinker=true", "-Clinker-flavor=gcc"]
-        words = shlex.split(said(rustc, *FLAGS, *options, FILE, cwd=folder))
+        words = shlex.split(said(rustc, *FLAGS, *options, FILE, cwd=folder, TMPDIR=folder))  # it keeps what is there
         objects = [word for word in words if word.endswith(".rcgu.o") and "-cgu." not in word]
         libraries = [word for word in words if word.endswith(".rlib")]
         if not libraries or len(objects) != 1:
