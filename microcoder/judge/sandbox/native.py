@@ -72,7 +72,7 @@ class Binary(Native):
         self.arguments = self.job["command"]
         return ""
 
-    def allowed(self) -> tuple[list[str], ...]:
+    def allowed(self) -> tuple[list[str], ...] | None:
         return ["/dev/urandom", "/dev/zero"], [self.scratch]
 
     def program(self) -> int:
