@@ -97,6 +97,9 @@ def test_a_program_is_run_and_not_judged(judge: Judge, language: str) -> None:
     ran = judge.run(right, language, "12\n").result()
     assert (ran.status, ran.stdout, ran.exit_code) == ("ok", "144\n", 0), ran.message
     assert ran.cpu_s > 0 and ran.memory_mb > 1
+    small = Limits(5.0, 128 << 20, 4)  # of output: its program is larger
+    assert judge.run(right, language, "1\n", small).result().stdout == "1\n"
+    assert judge.run(right, language, "12345\n", small).result().status == "output_limit"
     broken = judge.run("(", language).result()
     assert broken.status == "compile_error" and "solution." in broken.compile_error.replace("Main", "solution")
 

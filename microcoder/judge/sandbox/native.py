@@ -88,6 +88,10 @@ class Binary(Native):
 class Hosted(Binary):
     """Each test executes a runtime, which finds the candidate's program as a file in its folder."""
 
+    def lock_down(self) -> None:
+        self.job["output_bytes"] = max(self.job["output_bytes"], os.fstat(0).st_size)  # the program is a file too
+        super().lock_down()
+
     def prepare(self) -> str:
         self.own_file = os.pread(0, os.fstat(0).st_size, 0)
         return super().prepare()

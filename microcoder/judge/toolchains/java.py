@@ -29,6 +29,9 @@ from . import ONE_HEAP, Language, NoCompiler, kept, loaders, said
 RUNTIME = 160 << 20  # of memory, for the JVM: its code, the program's compiled code, classes, the collector's tables
 RESERVED = 3 << 29  # of address space: 1 GB for classes, 240 MB for compiled code
 MOST_STACK = 64 << 20
+MOST_CLASSES = 16 << 20
+LONGEST_NAME = 200  # bytes, of a class: files can have 255
+ENVIRONMENT = (*ONE_HEAP, "LC_ALL=C.UTF-8")  # names of classes are names of files, and need not be ASCII
 QUIET = ("-XX:-UsePerfData", "-XX:-PrintWarnings", "-Xlog:disable", "-Xshare:auto", "-XX:+UseSerialGC")
 ONE = ("-XX:ActiveProcessorCount=1", "-XX:-UseContainerSupport")
 JAVAC = ("-XX:TieredStopAtLevel=1", "-Xmx512m", "-Xss16m")
@@ -57,25 +60,29 @@ class Java(Language):
 
     def find(self, layer: str) -> Toolchain:
         """The JDK that javac on the PATH belongs to, with what its links lead to."""
-        home = os.path.dirname(os.path.dirname(os.path.realpath(self.tool("javac"))))
+        javac = self.tool("javac")
+        try:
+            home, version = _properties(javac, "java.home", "java.vm.version")
+        except (OSError, KeyError, subprocess.CalledProcessError) as error:
+            raise NoCompiler(f"{javac} does not work: {error}; {self.install}") from None
+        home = os.path.realpath(home)
         java = os.path.join(home, "bin", "java")
         folders = (home, *sorted(set(_outside(home))))
         self.open_to_boxes(layer, [home])
-        try:
-            version = said(java, "-version")
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise NoCompiler(f"{java} does not work: {error}; {self.install}") from None
         ready, shown = kept("java", f"{version}{home}{QUIET}{ONE}{JAVAC}{COMPILE}{WARM}", _archive(java), layer)
         shared = [f"-XX:SharedArchiveFile={shown}/javac.jsa"] if shown else []
         step = (java, *QUIET, *ONE, *JAVAC, *shared, *COMPILE)
-        return Toolchain((step,), (java, *loaders()), folders, ready, ONE_HEAP)
+        return Toolchain((step,), (java, *loaders()), folders, ready, ENVIRONMENT)
 
     def order(self, tools: Toolchain, source: str) -> dict[str, Any]:
-        file = f"{public_class(source) or 'Main'}.java"
+        name = public_class(source) or "Main"
+        file = f"{name if len(name.encode()) <= LONGEST_NAME else 'Main'}.java"
         return {"file": file, "steps": [[*step, file] for step in tools.steps], "result": ".class"}
 
     def made(self, output: bytes, source: str) -> bytes:
         """A jar with the classes, which names the one to start."""
+        if len(output) > MOST_CLASSES:
+            raise ValueError(f"its classes take over {MOST_CLASSES >> 20} MB")
         files = dict(_entries(output))
         ways = {name: way_to_start(content) for name, content in files.items()}
         mains = [name for name, way in ways.items() if way and way == max(ways.values())]
@@ -96,13 +103,23 @@ class Java(Language):
         sizes = (f"-Xmx{heap >> 10}k", f"-Xss{min(heap // 4, MOST_STACK) >> 10}k", "-XX:ThreadStackSize=8192")
         words = ("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8", "-DONLINE_JUDGE=true")
         java = tools.programs[0]
-        return Launch((java, *QUIET, *ONE, *sizes, *words, "-jar", "solution.jar"), "solution.jar", ONE_HEAP, RESERVED)
+        return Launch(
+            (java, *QUIET, *ONE, *sizes, *words, "-jar", "solution.jar"), "solution.jar", ENVIRONMENT, RESERVED
+        )
 
 
 def public_class(source: str) -> str:
     """The first public class of a program, "" if there is none."""
     found = PUBLIC.search(BESIDES.sub(" ", source))
     return found[1] if found else ""
+
+
+def _properties(javac: str, *names: str) -> list[str]:
+    """What the JDK says about itself. Its folder is not always that of javac on the PATH, which may be a script."""
+    shown = said(javac, "-J-XshowSettings:properties", "-version")
+    rows = [line.strip().partition(" = ") for line in shown.splitlines()]
+    found = {name: value for name, _, value in rows if value}
+    return [found[name] for name in names]
 
 
 def _outside(home: str) -> Iterator[str]:

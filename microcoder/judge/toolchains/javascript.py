@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from typing import Any
 
 from ..boxes import Launch, Limits, Toolchain
 from ..sandbox.native import SPARE
-from . import ONE_HEAP, Language, loaders
+from . import ONE_HEAP, Language, NoCompiler, loaders, said
 
 FILE = "solution.js"
 RUNTIME = 128 << 20  # of memory, for Node: its code, the heap of the young, the program's compiled code
@@ -34,7 +35,11 @@ class JavaScript(Language):
     runtime_bytes = RUNTIME
 
     def find(self, layer: str) -> Toolchain:
-        node = os.path.realpath(self.tool("node"))
+        found = self.tool("node")  # perhaps a script that leads to it
+        try:
+            node = os.path.realpath(said(found, "-p", "process.execPath"))
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise NoCompiler(f"{found} does not work: {error}; {self.install}") from None
         self.open_to_boxes(layer, [node])
         folders = (LIBRARIES,) if os.path.isdir(LIBRARIES) else ()
         return Toolchain(((node, *FLAGS, "--check", FILE),), (node, *loaders()), folders, "", ENVIRONMENT)
