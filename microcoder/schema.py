@@ -25,7 +25,11 @@ KINDS = ("stdin", "function", "assert")
 POLICIES = ("exact", "robust", "paper")  # of the judge
 OWN_POLICIES = (*POLICIES, "evalplus")  # that a problem may name
 
-LANGUAGES = {"python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp"}
+LANGUAGES = {  # by the names that data and people give them
+    "python": "python", "python3": "python", "py": "python", "py3": "python", "cpp": "cpp", "c++": "cpp",
+    "java": "java", "javascript": "javascript", "js": "javascript", "node": "javascript", "nodejs": "javascript",
+    "go": "go", "golang": "go", "rust": "rust", "rs": "rust",
+}  # fmt: skip
 
 LABELS = ("easy", "medium", "hard")  # of difficulty, where a problem has one of the usual
 FEW = 10  # different whole numbers that are a band each
@@ -298,11 +302,12 @@ class Verdict:
 
 
 def language_named(name: str | None) -> str:
-    """ "python" or "cpp" for any of their names; SchemaError for a language that cannot be judged."""
+    """A language that can be judged, such as "python", for any of its names; SchemaError for others."""
     if name is None or name == "":
         return "python"
     if not isinstance(name, str) or name.lower() not in LANGUAGES:
-        raise SchemaError(f"language is {quoted(name)}; programs in python and cpp can be judged")
+        *some, last = dict.fromkeys(LANGUAGES.values())
+        raise SchemaError(f"language is {quoted(name)}; programs in {', '.join(some)} and {last} can be judged")
     return LANGUAGES[name.lower()]
 
 

@@ -31,7 +31,7 @@ CONCLUSIONS = {
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def command(as_json: bool) -> int:
-    """Say what works on this machine: versions, cores, GPU, and each layer of the sandbox.
+    """Say what works on this machine: versions, cores, GPU, the languages of programs, and each layer of the sandbox.
 
     The exit status is 1 if programs cannot be judged safely here.
     """
@@ -42,7 +42,7 @@ def command(as_json: bool) -> int:
         "versions": versions(),
         "extras": {extra: importlib.util.find_spec(name) is not None for extra, name in EXTRAS.items()},
         "verl": verl(),
-        "cpp": cpp(),
+        "languages": languages(),
         "sandbox": [dataclasses.asdict(layer) for layer in probes.probe()],
         "best": probes.best(),
     }
@@ -84,16 +84,18 @@ def verl() -> str:
     return "our plugin is registered; tested on CPUs, never yet with vLLM on GPUs"
 
 
-def cpp() -> str:
-    """Say whether C++ can be judged: compile and run a program in the sandbox."""
+def languages() -> dict[str, str]:
+    """Say of each language besides Python whether it can be judged: compile and run a program in the sandbox."""
     from ..judge import Judge, JudgeError
+    from ..judge.languages import LANGUAGES
 
     try:
         with Judge(workers=1) as judge:
-            ran = judge.run("#include <bits/stdc++.h>\nint main() { std::cout << 1; }", "cpp").result()
+            ran = {name: judge.run(known.trial, name).result() for name, known in LANGUAGES.items()}
     except JudgeError:
-        return "not without a sandbox"
-    return "g++ compiles in the sandbox, and what it makes runs there" if ran.status == "ok" else ran.message
+        return dict.fromkeys(LANGUAGES, "not without a sandbox")
+    works = "works: a program was compiled and run in the sandbox"
+    return {name: works if found.status == "ok" else found.message for name, found in ran.items()}
 
 
 def machine() -> dict[str, Any]:
@@ -134,6 +136,7 @@ def _show(findings: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ..judge.languages import NAMES
     from .terminal import Terminal
 
     about = Table(box=None, show_header=False, padding=(0, 2))
@@ -148,7 +151,8 @@ def _show(findings: dict[str, Any]) -> None:
     if missing:
         about.add_row("", f"not installed: {', '.join(missing)}; to add one: pip install 'microcoder[{missing[0]}]'")
     about.add_row("verl", findings["verl"])
-    about.add_row("C++", findings["cpp"])
+    for name, finding in findings["languages"].items():
+        about.add_row(NAMES[name], finding)
     about.add_row("versions", ", ".join(f"{name} {version}" for name, version in findings["versions"].items()))
 
     layers = Table("sandbox layer", "", "", box=box.SIMPLE_HEAD)

@@ -67,8 +67,8 @@ def command(
     """Judge every program in SOLUTIONS by the tests in PROBLEMS and print a summary.
 
     Both are .jsonl, .jsonl.gz, .json (a list) or .parquet. A solution is {"problem_id": ..., "code": ...}, or
-    "completion" in place of "code": a model's whole answer, whose last fenced block is judged. With "language": "cpp"
-    it is C++, for stdin problems; else Python.
+    "completion" in place of "code": a model's whole answer, whose last fenced block is judged. The
+    "language" of a solution is "python" (the default); for stdin problems also cpp, java, javascript, go or rust.
 
     The exit status is 0 whatever the programs are worth, and 1 if a line could not be read or the judge failed.
     """

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from .sandbox import root, wire
@@ -59,6 +59,18 @@ class Toolchain:
     programs: tuple[str, ...] = ()  # those of the commands, and the loader that starts them
     folders: tuple[str, ...] = ()  # headers and libraries
     precompiled: str = ""  # a folder; the full sandbox shows it under a name of its own
+    environment: tuple[str, ...] = ()  # "NAME=value"; nothing of the user's environment is passed on
+    files: tuple[tuple[str, str], ...] = ()  # names and contents, as os.fsdecode has them, to lie beside each program
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a program that is compiled already is executed. Nothing in it comes from the program."""
+
+    command: tuple[str, ...] = ("solution",)
+    file: str = ""  # where the program is put, for the runtime that the command names; "": the program is executed
+    environment: tuple[str, ...] = ()
+    reserved: int = 0  # bytes of address space that a runtime takes without using them
 
 
 @dataclass(slots=True)
@@ -66,6 +78,7 @@ class Limits:
     time_s: float
     memory_bytes: int
     output_bytes: int
+    runtime_bytes: int = 0  # of the memory, what is the language's own
 
 
 @dataclass(slots=True)
@@ -135,14 +148,15 @@ class Box:
     """One candidate's box. Use as a context manager: on leaving, every process of it is dead.
 
     kind: "stdin", a program; "function", a call with LeetCode's names at hand; "value", an expression, nothing at hand;
-    "binary", a program that is compiled already; "compile", the compiler: source is its commands, a test's input the
-    program, its output the binary.
+    "binary", a program that is compiled already; "hosted", one that a runtime executes; "compile", the compiler: source
+    is its commands, a test's input the program, its output the binary.
     errors: keep what is written to standard error.
     """
 
     def __init__(
         self, zygote: Zygote, source: str | bytes, kind: str, limits: Limits, entry: str = "", setup: str = "",
         preload: tuple[str, ...] = (), imports: tuple[str, ...] = (), errors: bool = False,
+        launch: Launch | None = None,
     ) -> None:  # fmt: skip
         self.zygote, self.limits, self.errors = zygote, limits, errors
         self.most_errors = 1 << 14 if kind == "compile" else limits.output_bytes
@@ -157,6 +171,7 @@ class Box:
         job = {
             "layer": zygote.layer, "kind": kind, "preload": preload, "imports": imports, "scratch": self.scratch,
             "memory_bytes": limits.memory_bytes, "output_bytes": limits.output_bytes, "errors": errors,
+            **asdict(launch or Launch()),
         }  # fmt: skip
         try:
             _fill(self.fds[0], source if isinstance(source, bytes) else json.dumps([source, setup, entry]).encode())
@@ -175,7 +190,7 @@ class Box:
             self.pid = answer["pid"]
             self.pidfd = fds[0] if fds else -1
             self._await_compilation()
-            if self.compile_error and kind in ("binary", "compile"):  # there was nothing to compile
+            if self.compile_error and kind in ("binary", "hosted", "compile"):  # there was nothing to compile
                 raise BoxError(f"the box did not start: {self.compile_error}")
         except BaseException:
             theirs.close()

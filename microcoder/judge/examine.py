@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from .compare import Match, weakest
 from .compare.match import show
 from .extract import code_block
 from .languages import (
+    LANGUAGES,
     NAMES,
     CompileError,
     NoCompiler,
@@ -28,11 +30,17 @@ from .languages import (
     packages,
     toolchain,
     try_out,
+    with_runtime,
 )
 from .sandbox import values
 
 TRIES = 3
 CHECKERS = 8  # compiled ones that an examiner keeps, 2 MB each
+# How runtimes begin to say why a program ended, before they list where it was; and that it was memory.
+CAUSE = re.compile(
+    r"^(?:Exception in thread |panic: |fatal error: |FATAL ERROR: |thread '|[\w.]*Error\b|memory allocation )", re.M
+)
+OUT_OF_MEMORY = ("java.lang.OutOfMemoryError", "out of memory", "cannot allocate memory", "memory allocation of ")
 TRUSTED = Limits(10.0, 1 << 30, 16 << 20)  # for checkers and for expected values: the problem's own code
 
 
@@ -74,18 +82,18 @@ class Examiner:
         if found is None or found.process.poll() is not None:
             if found is not None:
                 found.close()
-            found = self.zygotes[name] = self._compiler() if name == "compiler" else self._started()
+            found = self.zygotes[name] = self._compiler(name) if name in LANGUAGES else self._started()
         return found
 
     def _started(self, toolchain: Toolchain | None = None) -> Zygote:
         return started(lambda: Zygote(self.own.layer, self.watch, toolchain))
 
-    def _compiler(self) -> Zygote:
-        zygote = self._started(toolchain(self.own.layer))
+    def _compiler(self, language: str) -> Zygote:
+        zygote = self.zygotes[language] = self._started(toolchain(language, self.own.layer))
         try:
-            try_out(zygote, self.zygote("plain"))
+            try_out(self, language)
         except BaseException:
-            zygote.close()
+            self.zygotes.pop(language).close()
             raise
         return zygote
 
@@ -135,7 +143,7 @@ class Examiner:
     def _examine(self, problem: Problem, solution: Solution, verdict: Verdict) -> None:
         language = solution.language
         if language not in NAMES:
-            raise SchemaError(f"language is {language!r}; programs in python and cpp can be judged")
+            raise SchemaError(f"language is {language!r}; programs in {', '.join(NAMES)} can be judged")
         if language != "python" and problem.kind != "stdin":
             raise SchemaError(
                 f"problem {problem.id!r} is of kind {problem.kind!r} and tests Python functions; "
@@ -151,7 +159,7 @@ class Examiner:
             return
         with HelperBoxes(self, problem) as helpers:
             todo, second = self._checks(problem, helpers)
-            limits = self.limits(problem)
+            limits = with_runtime(self.limits(problem), language)
             try:
                 candidate = _Candidate(self, problem, source, language, limits)
             except CompileError as error:
@@ -286,11 +294,15 @@ def failure(outcome: Outcome, limits: Limits) -> tuple[str, str]:
     if outcome.overdue:
         return "time_limit", f"it waited: {seconds}"
     if outcome.memory_mb > limits.memory_bytes >> 20:
-        return "memory_limit", f"{outcome.memory_mb:.0f} MB, limit {limits.memory_bytes >> 20} MB"
+        runtime = f" with {limits.runtime_bytes >> 20} MB for the runtime" if limits.runtime_bytes else ""
+        return "memory_limit", f"{outcome.memory_mb:.0f} MB, limit {limits.memory_bytes >> 20} MB{runtime}"
     if not outcome.status:
         return "", ""
-    said = " ".join(outcome.errors[-200:].split())
-    if outcome.report.startswith("MemoryError") or said.endswith(("MemoryError", "std::bad_alloc")):
+    last = outcome.errors[-100_000:]
+    causes = [*CAUSE.finditer(last)]
+    said = " ".join((last[causes[-1].start() :][:200] if causes else last[-200:]).split())
+    memory = said.endswith(("MemoryError", "std::bad_alloc")) or any(words in said for words in OUT_OF_MEMORY)
+    if memory or outcome.report.startswith("MemoryError"):
         return "memory_limit", outcome.report or said
     if outcome.signal:
         name = signal_name(outcome.signal)
@@ -411,7 +423,7 @@ class HelperBoxes:
         known = self.examiner.checkers
         if source not in known:
             try:
-                binary, fault = compiled(self.examiner.zygote("compiler"), checker_program(source))
+                binary, fault = compiled(self.examiner.zygote("cpp"), "cpp", checker_program(source))
             except NoTestlib as error:
                 raise SchemaError(f"{where}: {error}") from None
             if fault:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .boxes import BoxError, Broken, Limits
 from .examine import TRIES, Examiner, failure, signal_name
-from .languages import CompileError, NoCompiler, opener
+from .languages import CompileError, NoCompiler, opener, with_runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ def run_program(examiner: Examiner, program: Program) -> Ran:
     """Never raises for what a program does; as for a candidate, a sandbox that fails is made anew."""
     own = examiner.own
     limits = program.limits or Limits(own.time_limit_s * own.time_factor, own.memory_mb << 20, own.output_mb << 20)
+    limits = with_runtime(limits, program.language)
     start, reason, broken = time.monotonic(), "", 0
     for _ in range(TRIES):
         try:

@@ -6,6 +6,10 @@ from bisect import bisect_left, bisect_right
 _TAGS = {  # a block without a tag counts as the language that was asked for
     "python": {"", "python", "py", "python3", "py3"},
     "cpp": {"", "cpp", "c++", "cc", "cxx"} | {f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20)},
+    "java": {"", "java"} | {f"java{version}" for version in (8, 11, 17, 21)},
+    "javascript": {"", "javascript", "js", "node", "nodejs", "mjs", "cjs"},
+    "go": {"", "go", "golang"},
+    "rust": {"", "rust", "rs"},
 }
 _THINK = re.compile(r"""(["'])</?think>\1|`</?think>`(?!`)|(?P<tag></?think>)""")  # in quotes a tag is only named
 _END = re.compile(r"<[|｜][^<>\s]{1,40}[|｜]>|</s>|<eos>|<pad>|<end_of_turn>")  # of a model's turn

@@ -1,46 +1,38 @@
-"""A program in either language, ready to be run: what its box needs is found out here, and C++ compiled.
+"""A program in any language, ready to be run: what its box needs is found out here, and it is compiled.
 
-A C++ program is compiled once, in a box of its own that can execute the compiler's steps and nothing else; what comes
-out is a static binary, which runs in a box like that of a Python program. <bits/stdc++.h> is precompiled once for all
-of a user's judges (120 MB under MICROCODER_CACHE or ~/.cache/microcoder): without it a candidate takes three times as
-long.
+Python is the fast path: a box compiles the program itself and forks. The others are compiled once, in a box of their
+own, and every test executes the result (see toolchains).
 """
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import glob
-import hashlib
 import json
 import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Protocol
 
-from .boxes import Box, Limits, Toolchain, Zygote
-from .sandbox.native import RESULT, SOURCE
-from .sandbox.root import PRECOMPILED, closed_to_others
+from .boxes import Box, Launch, Limits, Toolchain, Zygote
+from .toolchains import Language, NoCompiler
+from .toolchains.cpp import Cpp
+from .toolchains.go import Go
+from .toolchains.java import Java
+from .toolchains.javascript import JavaScript
+from .toolchains.rust import Rust
 
-NAMES = {"python": "Python", "cpp": "C++"}
+LANGUAGES: dict[str, Language] = {
+    one.name: one for one in (Cpp(), Java(), JavaScript(), Go(), Rust())
+}  # besides Python
+MOST_WORDS = 1 << 14  # of a compiler's
+NAMES = {"python": "Python"} | {name: language.title for name, language in LANGUAGES.items()}
 # Modules that a box imports once if its candidate does, and packages that a zygote keeps for all candidates using them.
 AHEAD = (
     "array cmath dataclasses datetime decimal enum fractions io queue random statistics struct threading time "
     "contextlib calendar textwrap concurrent.futures asyncio abc numbers timeit inspect hashlib unicodedata pprint"
 ).split()
 HEAVY = ("numpy", "scipy", "pandas", "sympy", "networkx", "sortedcontainers")
-
-
-FLAGS = ["-std=c++17", "-O2", "-DONLINE_JUDGE", "-w"]  # a precompiled header serves those who compile alike
-WORDS = ["-fmax-errors=3", "-fdiagnostics-color=never", "-fno-diagnostics-show-caret"]
-LINK = ["-static", "-fno-use-linker-plugin"]
-COMPILING = Limits(30.0, 1 << 30, 64 << 20)
-INSTALL = "install g++ (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++ glibc-static libstdc++-static)"
 
 
 class CompileError(Exception):
@@ -57,12 +49,12 @@ def opener(
     zygotes: Zygotes, source: str, language: str, kind: str, limits: Limits, entry: str = "", setup: str = "",
     errors: bool = False,
 ) -> Callable[[], Box]:  # fmt: skip
-    """Opens a box with the program, as often as one is needed. CompileError, for C++ here and for Python by the box."""
-    if language == "cpp":
-        binary, fault = compiled(zygotes.zygote("compiler"), source)
+    """Opens a box with the program, as often as one is needed. CompileError, here or for Python by the box."""
+    if language in LANGUAGES:
+        made, fault = compiled(zygotes.zygote(language), language, source)
         if fault:
             raise CompileError(fault)
-        return lambda: Box(zygotes.zygote("plain"), binary, "binary", limits, errors=True)
+        return lambda: program_box(zygotes, language, made, limits)
     heavy, ahead = packages(source, zygotes.unfit), imported(source, AHEAD)
     if kind == "function":  # LeetCode has these at hand without an import
         ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
@@ -162,117 +154,55 @@ def imported(source: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in mentioned if name in imports)
 
 
-class NoCompiler(Exception):
-    """C++ cannot be judged on this machine; the message says why and what to do."""
-
-
 @functools.cache
-def toolchain(layer: str = "full") -> Toolchain:
-    """Return the g++ of this machine as a Toolchain, with the precompiled header."""
-    if sys.platform != "linux":
-        raise NoCompiler(f"C++ is judged on Linux only, not on {sys.platform}")
-    compiler = shutil.which("g++", path=os.environ.get("PATH", os.defpath))
-    if compiler is None:
-        raise NoCompiler(f"there is no g++ here, so C++ cannot be judged: {INSTALL}")
-    ready = header(compiler)
-    if ready and layer != "full" and os.getuid() == 0 and closed_to_others([ready]):
-        ready = ""  # the boxes run as nobody
-    include = ["-I", PRECOMPILED if layer == "full" else ready] if ready else []
-    try:
-        steps = (
-            _step(compiler, *FLAGS, *WORDS, *include, "-S", SOURCE, "-o", "solution.s"),
-            _step(compiler, "-c", "solution.s", "-o", "solution.o"),
-            _step(compiler, *LINK, "solution.o", "-o", RESULT),
-        )
-        verbose = _said(compiler, "-E", "-v", "-x", "c++", os.devnull)
-        libraries = _said(compiler, "-print-search-dirs").partition("libraries: =")[2].split("\n")[0].split(":")
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise NoCompiler(f"{compiler} does not work: {error}; {INSTALL}") from None
-    listed = verbose.partition("#include <...>")[2].partition("End of search list")[0]
-    headers = [line.strip() for line in listed.splitlines()[1:]]
-    folders = tuple(folder for folder in (*headers, *libraries) if os.path.isdir(folder))
-    programs = (*(step[0] for step in steps), *glob.glob("/lib*/ld-*.so*"))
-    return Toolchain(steps, programs, folders, ready)
+def toolchain(language: str, layer: str = "full") -> Toolchain:
+    """The tools of a language on this machine. NoCompiler if they are missing."""
+    return LANGUAGES[language].find(layer)
 
 
-def _step(compiler: str, *arguments: str) -> tuple[str, ...]:
-    """Return the program that g++ would start for a step, with its arguments. g++ itself never runs boxed."""
-    with tempfile.TemporaryDirectory() as folder:  # it looks whether its input is there
-        for name in (SOURCE, "solution.s", "solution.o"):
-            open(os.path.join(folder, name), "w").close()
-        said = _said(compiler, "-###", *arguments, cwd=folder)
-    commands = [line for line in said.splitlines() if line.startswith(" ")]
-    if len(commands) != 1:
-        raise FileNotFoundError(f"`g++ -### {' '.join(arguments)}` names {len(commands)} commands in place of one")
-    name, *rest = shlex.split(commands[0])
-    if os.path.basename(name) == "collect2":  # starts the linker, with the same arguments
-        name = _said(compiler, "-print-prog-name=ld")
-    if (path := shutil.which(name)) is None:
-        raise FileNotFoundError(f"it needs {name}, which is not there")
-    return path, *rest
-
-
-def header(compiler: str) -> str:
-    """Return the folder of the precompiled header, made on first use; "" if it cannot be made."""
-    cache = os.path.expanduser(os.environ.get("MICROCODER_CACHE") or "~/.cache/microcoder")
-    try:
-        version = [line for line in _said(compiler, "-v").splitlines() if not line.startswith("COLLECT_GCC=")]
-        folder = os.path.join(cache, "cpp", hashlib.sha256(f"{version}{FLAGS}".encode()).hexdigest()[:16])
-        if os.path.isdir(folder):
-            return folder
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        with open(f"{folder}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.isdir(folder):
-                _precompile(compiler, folder)
-        return folder
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _precompile(compiler: str, folder: str) -> None:
-    part = f"{folder}.part"
-    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed: it cannot be alive, we hold the lock
-    made = os.path.join(part, "bits", "stdc++.h.gch")
-    os.makedirs(os.path.dirname(made))
-    try:
-        source = os.path.join(part, "all.h")
-        with open(source, "w") as file:
-            file.write("#include <bits/stdc++.h>\n")
-        subprocess.run([compiler, *FLAGS, source, "-o", made], check=True, capture_output=True)
-        for path in (made, os.path.dirname(made), part):
-            os.chmod(path, 0o755)  # boxes may run as another user
-        os.rename(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _said(*command: str, cwd: str = "/") -> str:
-    plain = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=plain, cwd=cwd)
-    return (done.stdout + done.stderr).strip()
-
-
-def compiled(zygote: Zygote, source: str) -> tuple[bytes, str]:
-    """Compile a program; return (binary, error message), one of which is empty."""
-    steps = json.dumps(toolchain(zygote.layer).steps).encode()
-    with Box(zygote, steps, "compile", COMPILING, errors=True) as box:
+def compiled(zygote: Zygote, language: str, source: str) -> tuple[bytes, str]:
+    """Compile a program; return (what is to be run, error message), one of which is empty."""
+    known, tools = LANGUAGES[language], toolchain(language, zygote.layer)
+    source = source.removeprefix("\ufeff")
+    order, limits = known.order(tools, source), known.compiling
+    launch = Launch(environment=tools.environment, reserved=known.reserved)
+    with Box(zygote, json.dumps(order).encode(), "compile", limits, errors=True, launch=launch) as box:
         outcome = box.run(source.encode("utf-8", "surrogatepass"))
     if not outcome.status and outcome.output:
-        return outcome.output, ""
-    if outcome.cpu_s >= COMPILING.time_s or outcome.overdue:
-        return b"", f"compiling took over {COMPILING.time_s:.0f} s"
-    context = ("In file included", "                 from")
-    lines = [line for line in outcome.errors.splitlines() if not line.startswith(context) and "In function" not in line]
-    return b"", "\n".join(lines[:5])[:500] or "the compiler crashed on this program"
+        try:
+            return known.made(outcome.output, source), ""
+        except ValueError as error:
+            return b"", str(error)
+    if outcome.cpu_s >= limits.time_s or outcome.overdue:
+        return b"", f"compiling took over {limits.time_s:.0f} s"
+    said = outcome.errors or outcome.output[:MOST_WORDS].decode("utf-8", "replace")  # some use the one, some the other
+    return b"", "\n".join(known.complaint(said)[:5])[:500] or "the compiler crashed on this program"
 
 
-def try_out(compiler: Zygote, plain: Zygote) -> None:
+def program_box(zygotes: Zygotes, language: str, program: bytes, limits: Limits) -> Box:
+    """A box with a compiled program."""
+    zygote = zygotes.zygote(language)
+    launch = LANGUAGES[language].launch(toolchain(language, zygote.layer), limits)
+    if launch.file:  # a runtime executes it, whose files the language's own zygote has
+        return Box(zygote, program, "hosted", limits, errors=True, launch=launch)
+    return Box(zygotes.zygote("plain"), program, "binary", limits, errors=True, launch=launch)
+
+
+def with_runtime(limits: Limits, language: str) -> Limits:
+    """The limits of a program: what the runtime of its language needs for itself is not counted against it."""
+    own = LANGUAGES[language].runtime_bytes if language in LANGUAGES else 0
+    return replace(limits, memory_bytes=limits.memory_bytes + own, runtime_bytes=own)
+
+
+def try_out(zygotes: Zygotes, language: str) -> None:
     """Whether a right program is compiled and runs here: if so, what fails afterwards is the program's own doing."""
-    binary, fault = compiled(compiler, '#include <cstdio>\nint main() { std::puts("1"); }\n')
+    known = LANGUAGES[language]
+    program, fault = compiled(zygotes.zygote(language), language, known.trial)
     if fault:
-        raise NoCompiler(f"g++ cannot compile in the sandbox: {fault}; {INSTALL}")
-    with Box(plain, binary, "binary", Limits(5.0, 1 << 28, 1 << 20), errors=True) as box:
+        raise NoCompiler(f"{known.title} cannot be compiled in the sandbox: {fault}; {known.install}")
+    limits = with_runtime(Limits(5.0, 1 << 28, 1 << 20), language)
+    with program_box(zygotes, language, program, limits) as box:
         outcome = box.run(b"")
     if outcome.output != b"1\n":
-        raise NoCompiler(f"what g++ makes does not run in the sandbox: {outcome.status} {outcome.errors[:200]}")
+        said = f"{outcome.status} {outcome.output[:200]!r} {outcome.errors[:200]}"
+        raise NoCompiler(f"what is compiled from {known.title} does not run in the sandbox: {said}; {known.install}")

@@ -90,7 +90,7 @@ class CodeReward:
             settings of [judge] as names and values, such as `{"workers": 4, "time_limit_s": 2.0}`. An open judge is
             used as it is, and left open; it must not stop at the first failure where the shape is a share.
         shape: `"all"`, `"share"`, `"prefix"`, `"first:K"` or `"first:K:share"`; see `microcoder.rewards.reward`.
-        language: `"python"`, or `"cpp"` for stdin problems.
+        language: `"python"`; for stdin problems also `"cpp"`, `"java"`, `"javascript"`, `"go"` or `"rust"`.
         name: The name in logs.
     """
 

@@ -3,7 +3,7 @@
 POST /run_code runs a program and returns what it wrote; POST /submit judges one against the tests that come along.
 Where this is not SandboxFusion:
 
-1. The languages are python and cpp. Others, and files, are answered with its SandboxError, which names them.
+1. The languages are those of the judge. Others, and files, are answered with its SandboxError, which names them.
 2. The time limit is CPU time, and twice that where a program only waits; without a memory limit it is the judge's.
 3. /submit takes stdin and stdout tests (`CommonOJDataset`, with `provided_data`), compares as the judge does, and does
    not return what the program wrote.
@@ -23,6 +23,8 @@ from ..schema import Problem, SchemaError, Solution, Test, TestVerdict, Verdict,
 from .requests import BadRequest, Most, check_id, check_tests
 
 RUN = ("code", "language", "stdin", "compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files")
+
+INTERPRETED = ("python", "javascript")
 
 
 class Unsupported(Exception):
@@ -50,8 +52,8 @@ def ran(language: str, outcome: Ran) -> dict[str, Any]:
         return failed(outcome.message)
     if outcome.status == "compile_error":
         result = _command("Finished", 0.0, 1, "", outcome.compile_error)
-        # Python has no compiler there: what does not compile is a program that failed
-        return _response("Failed", compile_result=result) if language == "cpp" else _response("Failed", result)
+        # Some have no compiler there: what does not compile is a program that failed
+        return _response("Failed", result) if language in INTERPRETED else _response("Failed", compile_result=result)
     if outcome.status == "time_limit":
         result = _command("TimeLimitExceeded", outcome.wall_s, None, outcome.stdout, outcome.stderr)
     else:
@@ -60,7 +62,7 @@ def ran(language: str, outcome: Ran) -> dict[str, Any]:
         limit = outcome.status in ("memory_limit", "output_limit")  # a failure, whatever the program thought
         code = 1 if limit else outcome.exit_code or int(error)
         result = _command("Finished", outcome.wall_s, code, outcome.stdout, stderr)
-    compiled = _command("Finished", 0.0, 0, "", "") if language == "cpp" else None
+    compiled = None if language in INTERPRETED else _command("Finished", 0.0, 0, "", "")
     return _response("Success" if outcome.status == "ok" else "Failed", result, compiled)
 
 
@@ -85,7 +87,7 @@ def submitted(record: dict[str, Any], own: Settings, most: Most) -> tuple[str | 
         language = _language(config.get("language"))
     except Unsupported as error:
         raise BadRequest(400, str(error)) from None
-    limit = _number(config, "run_timeout", 10.0 if language == "cpp" else 20.0, most.seconds)
+    limit = _number(config, "run_timeout", 20.0 if language in INTERPRETED else 10.0, most.seconds)
     problem = Problem(str(ident), tests=_tests(config.get("provided_data"), ident), time_limit_s=limit)
     check_id(problem.id)
     check_tests(problem, most)

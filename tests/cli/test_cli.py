@@ -154,6 +154,11 @@ def test_doctor_reports_the_machine_each_layer_and_what_the_judge_will_use():
     assert " ".join(shown.stdout.split()).endswith(found["conclusion"])
     for layer in found["sandbox"]:
         assert layer["name"] in shown.stdout
+    assert found["languages"].keys() == {"cpp", "java", "javascript", "go", "rust"}
+    for finding in found["languages"].values():
+        assert finding.startswith("works") or "install" in finding or "sandbox" in finding
+    for title in ("C++", "Java", "JavaScript", "Go", "Rust"):
+        assert f"  {title}  " in shown.stdout
     assert found["extras"].keys() == {"train", "data", "view", "serve", "ray"}
     named = shown.stdout.partition("not installed: ")[2].partition(";")[0].replace(",", " ").split()
     assert named == [extra for extra, there in found["extras"].items() if not there]

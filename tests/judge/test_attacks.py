@@ -7,12 +7,13 @@ is no right verdict either: it has no reward, so a program that could cause it c
 Fields: problem, code (or `build`, `build_completion`: Python expressions that make it), uses (snippets put before the
 code), first (a program judged before), verdicts, within_s, says (text that must not be in the message), control,
 bare (also run without a sandbox, where it must work), needs = "full" (not promised by the reduced sandbox). A table
-with `language = "cpp"` holds programs in C++, which are not run where there is no g++.
+with `language = "cpp"`, or another, holds programs in that language, which are not run where its tools are missing.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import pwd
 import resource
@@ -33,7 +34,8 @@ from typing import Any
 import pytest
 
 from microcoder import Judge, Problem, Solution, Verdict
-from microcoder.judge import JudgeError
+from microcoder.judge import JudgeError, languages
+from microcoder.judge.toolchains import NoCompiler
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox layers under attack are Linux's")
 
@@ -84,7 +86,7 @@ def load() -> list[Attack]:
 
 ATTACKS = load()
 # What a program returns is judged alike whoever runs the judge; what it can reach is not.
-WHERE_THE_USER_MATTERS = "channels cpp files hunting leftovers limits network processes"
+WHERE_THE_USER_MATTERS = "channels cpp files go hunting java javascript leftovers limits network processes rust"
 
 
 @dataclass
@@ -198,8 +200,28 @@ def state(scratch: Path, others: set[int]) -> dict[str, Any]:
     }
 
 
-CPP = shutil.which("g++") is not None
-ALL_UP = 2 * (3 + CPP)  # two workers, each with the zygotes for plain programs, for those with numpy, for the compiler
+TOOLS = {"cpp": "g++", "java": "javac", "javascript": "node", "go": "go", "rust": "rustc"}
+
+
+@functools.cache
+def missing(language: str, layer: str) -> str:
+    """Why a language cannot be judged here, "" if it can."""
+    try:
+        languages.toolchain(language, layer)
+    except NoCompiler as error:
+        return str(error)
+    return ""
+
+
+def there(layer: str) -> list[str]:
+    return ["python", *(language for language in TOOLS if not missing(language, layer))]
+
+
+def all_up(layer: str) -> int:
+    """Two workers, each with the zygotes for plain programs, for those with numpy, and for each other language."""
+    return 2 * (2 + len(there(layer)))
+
+
 HEAVY = {
     "python": "import numpy, time\ntime.sleep(0.3)\nprint(int(input()) ** 2)\n",
     "cpp": """
@@ -207,6 +229,32 @@ HEAVY = {
         #include <unistd.h>
         int main() { int n; usleep(300000); scanf("%d", &n); printf("%d", n * n); }
     """,
+    "java": """
+        class Main { public static void main(String[] args) throws Exception {
+            Thread.sleep(300); int n = new java.util.Scanner(System.in).nextInt(); System.out.println(n * n); } }
+    """,
+    "go": """
+        package main
+        import ("fmt"; "time")
+        func main() { var n int; time.Sleep(300 * time.Millisecond); fmt.Scan(&n); fmt.Println(n * n) }
+    """,
+    "rust": """
+        fn main() {
+            let mut line = String::new();
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::io::stdin().read_line(&mut line).unwrap();
+            println!("{}", line.trim().parse::<i64>().unwrap().pow(2));
+        }
+    """,
+    "javascript": "setTimeout(() => console.log(require('fs').readFileSync(0, 'utf8') ** 2), 300)",
+}
+BUILD = {  # without a sandbox: (the file, what compiles it, what runs it)
+    "python": ("attack.py", [], [sys.executable, "attack.py"]),
+    "cpp": ("attack.cpp", ["g++", "-w", "-pthread", "attack.cpp", "-o", "attack"], ["./attack"]),
+    "java": ("Main.java", ["javac", "-nowarn", "Main.java"], ["java", "Main"]),
+    "go": ("attack.go", ["go", "build", "attack.go"], ["./attack"]),
+    "rust": ("attack.rs", ["rustc", "--edition=2021", "attack.rs"], ["./attack"]),
+    "javascript": ("attack.js", [], ["node", "attack.js"]),
 }
 
 
@@ -215,12 +263,14 @@ def settled(judge: Judge, scratch: Path, others: set[int], as_before: dict[str, 
     last = as_before or {}
     for _ in range(200):  # a machine that is busy with other tests needs many
         now = state(scratch, others)
-        if now["processes"] < ALL_UP:  # a pair that sleeps keeps both workers busy, unless one is still starting
-            for language in ("python", "cpp")[: 1 + CPP]:
+        if now["processes"] < all_up(
+            judge.sandbox
+        ):  # a pair that sleeps keeps both workers busy, unless one is still starting
+            for language in there(judge.sandbox):
                 heavy = Solution("plain", code=HEAVY[language], language=language)
                 for future in [judge.submit(PLAIN, heavy) for _ in range(2)]:
                     future.result()
-        elif now["processes"] == ALL_UP and now == last:
+        elif now["processes"] == all_up(judge.sandbox) and now == last:
             break
         last = as_before or now
         time.sleep(0.1)
@@ -283,8 +333,8 @@ def table(request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest
 
 
 def run(table: Table, world: World, attack: Attack) -> tuple[Verdict, float]:
-    if attack.language == "cpp" and not CPP:
-        pytest.skip("there is no g++ here")
+    if attack.language not in there(table.layer):
+        pytest.skip(missing(attack.language, table.layer))
     judge = table.judge
     if attack.first:
         for future in [judge.submit(PLAIN, code=world.fill(attack.first)) for _ in range(4)]:
@@ -326,7 +376,7 @@ def test_what_is_not_promised_is_written_down(table: Table, world: World, attack
 
 
 def test_the_whole_table_leaves_nothing_behind(table: Table, world: World) -> None:
-    assert table.before["processes"] == ALL_UP
+    assert table.before["processes"] == all_up(table.layer)
     assert settled(table.judge, table.scratch, table.others, table.before) == table.before
 
 
@@ -355,17 +405,16 @@ def test_listeners_on_this_machine_heard_nothing(table: Table, world: World) -> 
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.bare])
 def test_attack_works_where_nothing_stops_it(world: World, attack: Attack, tmp_path: Path) -> None:
     """Else the sandbox would get credit for an attack that cannot work anywhere."""
-    code = [sys.executable, "-c", world.fill(attack.code or "")]
-    if attack.language == "cpp":
-        if not CPP:
-            pytest.skip("there is no g++ here")
-        (tmp_path / "attack.cpp").write_text(code[-1])
-        subprocess.run(["g++", "-w", "-pthread", "attack.cpp", "-o", "attack"], cwd=tmp_path, check=True)
-        code = [str(tmp_path / "attack")]
+    if attack.language != "python" and shutil.which(TOOLS[attack.language]) is None:
+        pytest.skip(f"there is no {TOOLS[attack.language]} here")
+    file, build, code = BUILD[attack.language]
+    (tmp_path / file).write_text(world.fill(attack.code or ""))
+    if build:
+        subprocess.run(build, cwd=tmp_path, check=True)
     heard, family = len(world.heard), descendants(os.getpid())
     case = attack.problem.tests[0]
     try:
-        done = subprocess.run(code, input=case.input, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(code, input=case.input, capture_output=True, text=True, timeout=30, cwd=tmp_path)
         assert done.stdout == case.output, done.stderr
     finally:
         time.sleep(0.1)

@@ -20,6 +20,7 @@ from microcoder.judge import JudgeError, languages
 from microcoder.judge.boxes import Limits
 from microcoder.judge.examine import Examiner, Settings
 from microcoder.judge.extract import code_block
+from microcoder.judge.toolchains import cpp
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ here")
 SQUARE = Problem("square", tests=[Test(f"{n}\n", f"{n * n}\n") for n in range(1, 4)], time_limit_s=1, memory_mb=128)
@@ -128,10 +129,10 @@ def test_a_function_problem_is_refused_for_it_is_the_callers_mistake(judge: Judg
 
 
 def test_another_language_is_refused_by_name(judge: Judge) -> None:
-    found = judge.check(SQUARE, Solution("square", code="fn main() {}", language="rust"))
-    assert found.verdict == "internal_error" and "'rust'" in found.message
-    with pytest.raises(JudgeError, match="'rust'"):
-        judge.run("fn main() {}", "rust")
+    found = judge.check(SQUARE, Solution("square", code="begin end.", language="pascal"))
+    assert found.verdict == "internal_error" and "'pascal'" in found.message
+    with pytest.raises(JudgeError, match="'pascal'"):
+        judge.run("begin end.", "pascal")
 
 
 def test_without_a_compiler_the_verdict_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_without_a_compiler_the_verdict_says_what_to_install(monkeypatch: pytest
 
 @needs_compiler
 def test_a_compiler_that_cannot_link_is_the_judges_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "LINK", [*languages.LINK, "-lnosuchlibrary"])
+    monkeypatch.setattr(cpp, "LINK", [*cpp.LINK, "-lnosuchlibrary"])
     languages.toolchain.cache_clear()
     examiner = Examiner(Settings())
     try:
@@ -158,7 +159,7 @@ def test_a_compiler_that_cannot_link_is_the_judges_fault(monkeypatch: pytest.Mon
 
 @needs_compiler
 def test_a_compilation_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "COMPILING", Limits(1.0, 1 << 30, 64 << 20))
+    monkeypatch.setattr(cpp.Cpp, "compiling", Limits(1.0, 1 << 30, 64 << 20))
     examiner = Examiner(Settings())
     try:
         found = examiner.examine(SQUARE, Solution("square", code=ENDLESS, language="cpp"))
@@ -183,11 +184,11 @@ def test_a_dropped_candidate_takes_the_compiler_with_it() -> None:
 
 @needs_compiler
 def test_the_header_is_compiled_once_for_all_judges() -> None:
-    folder = languages.header("g++")
+    folder = cpp.header("g++")[0]
     if not folder:
         pytest.skip("there is no place for it here")
     made = os.stat(f"{folder}/bits/stdc++.h.gch")
-    assert languages.header("g++") == folder and os.stat(f"{folder}/bits/stdc++.h.gch").st_mtime == made.st_mtime
+    assert cpp.header("g++")[0] == folder and os.stat(f"{folder}/bits/stdc++.h.gch").st_mtime == made.st_mtime
     assert made.st_size > 1 << 20
 
 
@@ -221,7 +222,7 @@ def test_a_cpp_program_is_run_and_not_judged(judge: Judge) -> None:
 
 
 @needs_compiler
-def test_the_command_judges_both_languages(tmp_path: Path) -> None:
+def test_the_command_judges_two_languages(tmp_path: Path) -> None:
     problem = {"id": "square", "tests": [{"input": "3\n", "output": "9\n"}]}
     rows = [
         {"id": "a", "problem_id": "square", "code": RIGHT, "language": "c++"},

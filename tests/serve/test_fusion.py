@@ -70,7 +70,7 @@ def test_what_cpp_does_not_compile_has_a_compile_result(service: Served) -> None
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        ({"code": "x", "language": "java"}, "'java'; programs in python and cpp"),
+        ({"code": "x", "language": "lua"}, "'lua'; programs in python, cpp,"),
         ({"code": "x", "language": "python", "files": {"a.txt": "eA=="}}, "files cannot be used"),
         ({"code": "x", "language": "python", "fetch_files": ["a.txt"]}, "fetch_files cannot be used"),
     ],
@@ -116,7 +116,7 @@ def test_the_tests_may_be_a_row_of_several_and_json_in_text(service: Served) -> 
     [
         ({"dataset_type": "HumanEvalDataset"}, 400, "only config.dataset_type CommonOJDataset"),
         ({"custom_extract_logic": "x"}, 400, "custom_extract_logic"),
-        ({"language": "rust"}, 400, "'rust'"),
+        ({"language": "pascal"}, 400, "'pascal'"),
         ({"provided_data": {"test": "[{]"}}, 422, "provided_data"),
         ({"provided_data": [{"id": 8, "test": []}]}, 422, "provided_data"),
         ({"run_timeout": "long"}, 422, "run_timeout"),

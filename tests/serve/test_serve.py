@@ -106,7 +106,7 @@ def test_settings_travel_with_a_request(service: Served) -> None:
         ("/v1/judge", {"problem": SQUARE}, 422, '"code" and "completion"'),
         ("/v1/judge", {"problem": SQUARE, "code": 5}, 422, "must be text"),
         ("/v1/judge", {"problem": SQUARE, "cod": RIGHT}, 422, "did you mean 'code'?"),
-        ("/v1/judge", {"problem": SQUARE, "code": RIGHT, "language": "java"}, 422, "python and cpp"),
+        ("/v1/judge", {"problem": SQUARE, "code": RIGHT, "language": "lua"}, 422, "python, cpp,"),
         ("/v1/judge", {"problem": SQUARE, "code": RIGHT, "id": []}, 422, '"id"'),
         ("/v1/judge", {"problem": "no-such-key", "code": RIGHT}, 404, "PUT it"),
         ("/v1/judge", {"problem": {"id": "p"}, "code": RIGHT}, 422, '"tests" is empty'),

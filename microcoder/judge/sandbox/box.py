@@ -39,7 +39,7 @@ class Stock(NamedTuple):
 class SandboxedRun:
     def __init__(self, job: dict[str, Any], sock: socket, fds: list[int], stock: Stock) -> None:
         self.job, self.stock = job, stock
-        self.stdin = job["kind"] in ("stdin", "binary", "compile")
+        self.stdin = job["kind"] in ("stdin", "binary", "hosted", "compile")
         self.errors: bool = job["errors"]  # what the program writes to standard error is kept, in place of a report
         self.module = stock.modules.get(job["kind"], stock.modules["stdin"])
         self.scratch: str = job["scratch"]
@@ -113,6 +113,9 @@ class SandboxedRun:
             resource.RLIMIT_FSIZE: self.job["output_bytes"],
             resource.RLIMIT_AS: self.job["memory_bytes"] + ADDRESS_SPACE_SLACK + self.job["own_bytes"],
         }
+        if reserved := self.job["reserved"]:  # of which a runtime writes to little: what it may write to is limited
+            limits[resource.RLIMIT_DATA] = limits[resource.RLIMIT_AS]
+            limits[resource.RLIMIT_AS] += reserved
         if self.full:  # counted for this user namespace alone; elsewhere it would count the user's other processes
             limits[resource.RLIMIT_NPROC] = PROCESSES
         for which, value in limits.items():

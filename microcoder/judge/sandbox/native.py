@@ -1,7 +1,8 @@
-"""Boxes whose test processes execute something: the steps of the C++ compiler, and the binaries that it makes.
+"""Boxes whose test processes execute something: a compiler's steps, the binaries that it makes, or a runtime.
 
 Such a process gets the filter of every test process before it becomes the program, which can then start nothing: no
-process, and no other program. A binary can open its folder and its standard streams, and no more.
+process, and no other program. A binary can open its folder and its standard streams, and no more; a runtime such as
+Java's also what it is installed with.
 """
 
 import ctypes
@@ -9,6 +10,7 @@ import json
 import os
 import resource
 import signal
+import struct
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -17,7 +19,8 @@ from .box import SandboxedRun
 
 SPARE = 16 << 20  # of the memory limit that the stack does not get: without end, recursion is a crash and no more
 NOT_EXECUTED = 126  # as a shell says
-SOURCE, RESULT = "solution.cpp", "solution"  # the names that the steps of the compiler use
+RESULT = "solution"  # the name of a compiler's result, where that is one file
+ENTRY = struct.Struct("!II")  # where it is several: before each, the lengths of its name and of its content
 
 
 class Native(SandboxedRun, ABC):
@@ -35,6 +38,12 @@ class Native(SandboxedRun, ABC):
     def program(self) -> int:
         """Return a descriptor of the file to execute."""
 
+    def allowed_tools(self) -> tuple[list[str], ...] | None:
+        """What a compiler or a runtime may read, write, list and execute, if that is less than the box may."""
+        if self.full:
+            return None
+        return self.job["readable"], [self.scratch], self.job["listable"], self.job["executable"]
+
     def enter_test(self, keep: int = 0) -> None:
         os.dup2(self.program(), self.open_to, inheritable=False)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # the interpreter ignores these, and ignored they would stay
@@ -43,8 +52,7 @@ class Native(SandboxedRun, ABC):
 
     def run_once(self) -> int:
         """Execute the program in this process; return only if that fails."""
-        words = [word.encode() for word in self.arguments]
-        arguments, environment = (ctypes.c_char_p * (len(words) + 1))(*words, None), (ctypes.c_char_p * 1)(None)
+        arguments, environment = _strings(self.arguments), _strings(self.job["environment"])
         try:
             flags = kernel.AT_EMPTY_PATH
             kernel.syscall("execveat", self.open_to, b"", arguments, environment, flags, self.password)
@@ -53,14 +61,18 @@ class Native(SandboxedRun, ABC):
         return NOT_EXECUTED
 
 
+def _strings(words: list[str]) -> Any:
+    return (ctypes.c_char_p * (len(words) + 1))(*(word.encode() for word in words), None)
+
+
 class Binary(Native):
     """Each test executes the candidate's binary, in a fresh process."""
 
     def prepare(self) -> str:
-        self.arguments = ["solution"]
+        self.arguments = self.job["command"]
         return ""
 
-    def allowed(self) -> tuple[list[str], ...]:
+    def allowed(self) -> tuple[list[str], ...] | None:
         return ["/dev/urandom", "/dev/zero"], [self.scratch]
 
     def program(self) -> int:
@@ -73,26 +85,53 @@ class Binary(Native):
         super().enter_test()
 
 
+class Hosted(Binary):
+    """Each test executes a runtime, which finds the candidate's program as a file in its folder."""
+
+    def lock_down(self) -> None:
+        self.job["output_bytes"] = max(self.job["output_bytes"], os.fstat(0).st_size)  # the program is a file too
+        super().lock_down()
+
+    def prepare(self) -> str:
+        self.own_file = os.pread(0, os.fstat(0).st_size, 0)
+        return super().prepare()
+
+    def put_own_file(self) -> None:
+        """Write the program anew: an earlier test could have changed the file."""
+        with open(self.job["file"], "wb") as file:
+            file.write(self.own_file)
+
+    def allowed(self) -> tuple[list[str], ...] | None:
+        return self.allowed_tools()
+
+    def program(self) -> int:
+        return os.open(self.arguments[0], os.O_RDONLY)
+
+
 class Compiler(Native):
     """A test is one compilation, of several steps: the source is its input, the binary its output."""
 
+    def filter_of(self, pid: int) -> seccomp.Filter:
+        return seccomp.Filter(seccomp.test_program(pid, self.password, compiles=True))
+
     def prepare(self) -> str:
-        self.steps: list[list[str]] = json.loads(os.pread(0, os.fstat(0).st_size, 0))
+        self.order: dict[str, Any] = json.loads(os.pread(0, os.fstat(0).st_size, 0))
         return ""
 
     def allowed(self) -> tuple[list[str], ...] | None:
-        if self.full:
-            return None
-        return self.job["readable"], [self.scratch], self.job["listable"], self.job["executable"]
+        return self.allowed_tools()
 
     def program(self) -> int:
         return os.open(self.arguments[0], os.O_RDONLY)
 
     def forked(self) -> tuple[Any, ...]:
-        with open(SOURCE, "wb") as file:
+        with open(self.order["file"], "wb") as file:
             file.write(os.pread(0, os.fstat(0).st_size, 0))
+        for name, text in self.order.get("files", {}).items():
+            with open(name, "wb") as file:
+                file.write(os.fsencode(text))
         status, cpu, peak, wall, overdue = 0, 0.0, 0, 0.0, False
-        for step in self.steps:
+        for step in self.order["steps"]:
             self.arguments = step
             status, used, most, took, overdue = self.once()
             cpu, peak, wall = cpu + used, max(peak, most), wall + took
@@ -106,12 +145,24 @@ class Compiler(Native):
         """The binary becomes the output; a step could have written anything there."""
         os.ftruncate(1, 0)
         os.lseek(1, 0, os.SEEK_SET)
+        result = self.order["result"]
         try:
-            with open(RESULT, "rb", opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NOFOLLOW)) as file:
-                while os.sendfile(1, file.fileno(), None, 1 << 20):
-                    pass
+            if not result.startswith("."):
+                with _plain(result) as file:
+                    while os.sendfile(1, file.fileno(), None, 1 << 20):
+                        pass
+                return
+            for folder, _, names in os.walk("."):  # all with this ending
+                for name in (os.path.join(folder, name) for name in names if name.endswith(result)):
+                    with _plain(name) as file:
+                        content = file.read()
+                    os.write(1, ENTRY.pack(len(os.fsencode(name)), len(content)) + os.fsencode(name) + content)
         except OSError:
-            pass  # no output then, which says enough
+            pass  # no output then, or not all of it, which says enough
 
 
-BOXES: dict[str, type[SandboxedRun]] = {"binary": Binary, "compile": Compiler}
+def _plain(name: str) -> Any:
+    return open(name, "rb", opener=lambda path, _: os.open(path, os.O_RDONLY | os.O_NOFOLLOW))
+
+
+BOXES: dict[str, type[SandboxedRun]] = {"binary": Binary, "hosted": Hosted, "compile": Compiler}

@@ -89,12 +89,13 @@ def box_program() -> bytes:
     return head + checks + tail + _op(_RETURN, _EPERM) + _op(_RETURN, _ALLOW)
 
 
-def test_program(own_pid: int | None = None, password: int | None = None) -> bytes:
+def test_program(own_pid: int | None = None, password: int | None = None, compiles: bool = False) -> bytes:
     """Refuse new processes and reaching for others.
 
     With `own_pid`, where no namespaces stand around it: signals to that process only, and no changing of others' files.
     With `password` (64 bits), for a process that is still to execute a program: execveat passes with that number as its
     sixth argument, which the call does not use. The program cannot know it, so it executes nothing further.
+    If it `compiles`, a change of a file's mode that is not allowed does nothing and succeeds: rustc insists on it.
     """
     numbers = _numbers()
     steps: list[_Step] = [(_LOAD, _NR, 0, 0)]
@@ -109,9 +110,11 @@ def test_program(own_pid: int | None = None, password: int | None = None) -> byt
         low, high = password & 0xFFFFFFFF, password >> 32
         rule("execveat", (_LOAD, _ARG5, 0, 0), (_EQUAL, low, 0, _EPERM),
              (_LOAD, _ARG5_HIGH, 0, 0), (_EQUAL, high, _ALLOW, _EPERM))  # fmt: skip
+    pretended = (*_PRETENDED, "fchmod") if compiles and own_pid is not None else _PRETENDED
     for name in (*_BOX_ONLY, *(_BY_OWNER if own_pid is not None else ())):
-        rule(name)
-    steps += [(_EQUAL, numbers[name], _NOTHING, 0) for name in _PRETENDED]
+        if name not in pretended:
+            rule(name)
+    steps += [(_EQUAL, numbers[name], _NOTHING, 0) for name in pretended]
     rule("clone", (_LOAD, _ARG0, 0, 0), (_ANY_BIT, _CLONE_THREAD, _ALLOW, _EPERM))
     # A pair of datagram sockets can send to any path; a pair of streams (what asyncio uses) cannot.
     rule("socketpair", (_LOAD, _ARG1, 0, 0), (_AND, 0xF, 0, 0), (_EQUAL, _SOCK_STREAM, _ALLOW, _EPERM))
