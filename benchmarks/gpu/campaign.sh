@@ -21,15 +21,16 @@ TOGETHER=${TOGETHER:-4} WORKERS=${WORKERS:-4} CORES=${CORES:-$(nproc)} BUDGET=${
 MEMORY=${MEMORY:-0.04}       # of the GPU for keys and values, of each run
 PASS_TOKENS=${PASS_TOKENS:-4096}  # 8192 takes 28 GB for 0.5B
 PYTHON=${PYTHON:-python}
-# as many sampled responses as the others have in STEPS steps: where half of the groups have no signal, dapo samples twice as many
-DAPO_STEPS=${DAPO_STEPS:-$((STEPS / 2))}
+# About as many sampled tokens as the others have in STEPS steps. dapo samples twice as many responses where half of the groups
+# have no signal; with two turns nearly every response has a second try.
+DAPO_STEPS=${DAPO_STEPS:-$((STEPS / 2))} TURN_STEPS=${TURN_STEPS:-$((STEPS * 11 / 20))}
 
 common=(data.style="$STYLE" grpo.temperature="$TEMPERATURE" train.max_response_tokens="$LIMIT"
         train.train_batch_size=32 train.ppo_mini_batch_size=16 train.pass_tokens="$PASS_TOKENS" rollout.memory="$MEMORY"
         data.test="$DATA/validation-forged.jsonl.gz" data.tried="$OUT/tried")
 tries=16
 if [ "$SIZE" = toy ]; then
-    tries=4 STEPS=2 RATE_STEPS=2 DAPO_STEPS=2 SEEDS="0 1" LIMIT=64 SCORED_AT=24
+    tries=4 STEPS=2 RATE_STEPS=2 DAPO_STEPS=2 TURN_STEPS=2 SEEDS="0 1" LIMIT=64 SCORED_AT=24
     common+=(train.train_batch_size=2 train.ppo_mini_batch_size=2 train.max_response_tokens=64 grpo.samples=4
              train.update=auto train.micro_batch_size=4 data.test_size=4 train.eval_tries=1)
 fi
@@ -57,8 +58,11 @@ for part in "$@"; do
         [ ! -e "$OUT/lr/chosen" ] || read -ra chosen < "$OUT/lr/chosen"
         arms=()
         for arm in $ARMS; do
-            [ "$arm" = dapo-equal ] && arm="dapo-equal=dapo train.steps=$DAPO_STEPS"
-            arms+=("$arm")
+            case $arm in
+            dapo-equal) arms+=("dapo-equal=dapo train.steps=$DAPO_STEPS") ;;
+            two-turns) arms+=("two-turns=grpo_plus grpo.turns=2 train.steps=$TURN_STEPS") ;;  # a failed try is told why, and followed by another
+            *) arms+=("$arm") ;;
+            esac
         done
         arms_run "$OUT" --arms "${arms[@]}" --seeds $SEEDS --steps "$STEPS" --every $(((STEPS + 9) / 10)) --suites $SUITES \
             --set "${common[@]}" "${chosen[@]}" ;;
