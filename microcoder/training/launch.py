@@ -37,7 +37,7 @@ from ..schema import Problem
 from ..starter.drafts import LABELS
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
-from .ranks import Silent, devices, first, open_run, share, together
+from .ranks import Silent, devices, first, open_run, report, share, start, together, wanted
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
 
 CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
@@ -60,8 +60,25 @@ REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeErro
 def launch(config: Config, folder: Path, *, resume: bool = False, observer: TrainingObserver | None = None) -> Run:
     """Train in `folder`, from the beginning or from the last checkpoint; write the summary; return the run, closed.
 
-    Raise one of REFUSALS where it cannot be done. `observer` is told how it goes, and entered where it is a context.
+    On several GPUs, ranks are started that do so, and `observer` is told nothing: the first rank prints. Raise one of
+    REFUSALS where it cannot be done. `observer` is told how it goes, and entered where it is a context.
     """
+    try:
+        count = wanted(config)
+        batches(config, count or devices())
+        if count:
+            start(config, folder, resume, count)
+            return Run.closed(folder)
+    except ValueError as error:
+        raise error if isinstance(error, REFUSALS) else PlanError(str(error)) from None
+    try:
+        return _launch(config, folder, resume, observer)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def _launch(config: Config, folder: Path, resume: bool, observer: TrainingObserver | None) -> Run:
     try:
         run: Run = open_run(lambda: _open(config, folder, resume), folder)
     except ValueError as error:
