@@ -9,6 +9,7 @@ from trl import GRPOConfig
 
 from ..config import Config
 from ..grpo import Stage
+from .layouts import layout_options
 from .optimizers import CompactAdamW
 from .plan import Batches
 
@@ -28,6 +29,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
     options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
     if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
         options["vllm_importance_sampling_mode"] = "token_truncate"
+    options |= layout_options(config.run.layout, bf16)
     return GRPOConfig(
         output_dir=folder,
         per_device_train_batch_size=counts.micro,
@@ -45,7 +47,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         warmup_steps=train.warmup_steps * counts.updates,
         weight_decay=train.weight_decay,
         max_grad_norm=train.max_grad_norm,
-        bf16=bf16,
+        bf16=bf16 and "deepspeed" not in options,  # which casts by itself
         cast_lm_head_to_fp32=bf16 and train.float32_head,
         gradient_checkpointing=config.model.gradient_checkpointing is True,
         seed=train.seed,
@@ -57,7 +59,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         report_to=train.trackers or "none",
         disable_tqdm=True,
         ddp_find_unused_parameters=False,
-        use_cpu=not cuda,
+        use_cpu=not cuda and "deepspeed" not in options,  # on a CPU accelerate would leave DeepSpeed out
         dataloader_pin_memory=cuda,
         use_vllm=vllm,
         **options,

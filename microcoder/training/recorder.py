@@ -149,6 +149,7 @@ class StepRecorder(TrainerCallback):
             return {}
         started, train, trainer = time.perf_counter(), self.setup.config.train, self.trainer
         self.setup.observer.phase("evaluating")
+        trainer.refresh()
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         limit = train.eval_max_response_tokens
         top = self.setup.config.eval_top()

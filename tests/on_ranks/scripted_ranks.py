@@ -1,0 +1,83 @@
+"""What each of two ranks does in `test_layouts.py`: train on the fixture of rollouts in one layout after the other.
+
+    python -m torch.distributed.run --nproc_per_node=2 tests/on_ranks/scripted_ranks.py FOLDER CASE ...
+
+A case is layout,setting=value,...; the weights after its steps are written to FOLDER/CASE.safetensors. Without
+torch.distributed.run it is the same on a single device.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+sys.path.append(str(Path(__file__).parents[1]))
+from rollout_fixture import LIMIT, NANO, PROBLEMS, TEMPERATURE, fixture
+from train_runs import settings
+from transformers import PrinterCallback
+
+from microcoder.grpo import Stage
+from microcoder.models.weights import quiet
+from microcoder.sampling import Sampling
+from microcoder.sampling.graph import GraphSampler
+from microcoder.sampling.shadow import weights
+from microcoder.training.plan import batches
+from microcoder.training.ranks import devices, first, together
+from microcoder.training.trl import TrlStageTrainer
+
+STEPS = 2
+BASE = (f"train.max_response_tokens={LIMIT}", f"train.steps={STEPS}", "train.train_batch_size=4", "grpo.rho=0.5")
+
+
+class ScriptedRank(TrlStageTrainer):
+    """The fixture takes the place of sampling and judging, though the sampler is made new; all else is the trainer's."""
+
+    def respond(self, numbers: Any, problems: Any, prompts: Any, sampling: Any, straggler_s: float, turns: int) -> Any:
+        groups = fixture()
+        rows, seconds = [row for n in numbers for row in groups[n]], {"generation_s": 0.0, "judging_s": 0.0}
+        for row in rows:
+            row.logprobs = [-1.0] * len(row.ids)
+        return SimpleNamespace(all=lambda: (rows, seconds))
+
+
+def main(folder: Path, cases: list[str]) -> None:
+    quiet()
+    for case in cases:
+        layout, *more = case.split(",")
+        config = settings(*BASE, "train.lr=1e-4", f"run.layout={layout}", *more)
+        prompts = [group[0].prompt for group in fixture()]
+        stage, counts = Stage(1, TEMPERATURE, LIMIT), batches(config, devices())
+        trainer = ScriptedRank(config, stage, counts, NANO, PROBLEMS, prompts, None, str(folder / case))
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+        model = trainer.accelerator.unwrap_model(trainer.model_wrapped)
+        found = {name: value.clone() for name, value in weights(model)}
+        if trainer.sharded:
+            copies(trainer, model, found)
+        if first():
+            save_file(found, folder / f"{case}.safetensors")
+        together()
+
+
+def copies(trainer: Any, model: Any, whole: dict[str, torch.Tensor]) -> None:
+    """The sampler's copy has the weights, and the sampler of the GPU, which can run on a CPU, samples from a bfloat16 one
+    on each rank by itself: one makes a call more.
+    """
+    trainer.refresh()
+    held = dict(trainer.sampler.model.named_parameters())
+    assert all(torch.equal(value, held[name]) for name, value in whole.items())
+    sampler = GraphSampler(model, [1], dtype=torch.bfloat16, own=True)
+    sampler.refresh(model)
+    held = dict(sampler.shadow.model.named_parameters())
+    assert all(torch.equal(value.bfloat16(), held[name]) for name, value in whole.items())
+    for _ in range(1 + first()):
+        assert len(list(sampler([[5, 6, 7]], Sampling(1.0, 4, 2)))) == 2
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
