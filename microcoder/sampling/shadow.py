@@ -223,9 +223,9 @@ def _gathered(parameters: Iterable[Any]) -> Iterator[None]:
     if not shares:
         yield
         return
-    from deepspeed.zero import GatheredParameters
+    import deepspeed
 
-    with GatheredParameters(shares):
+    with deepspeed.zero.GatheredParameters(shares):
         yield
 
 

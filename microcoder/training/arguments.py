@@ -59,7 +59,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         report_to=train.trackers or "none",
         disable_tqdm=True,
         ddp_find_unused_parameters=False,
-        use_cpu=not cuda and "deepspeed" not in options,  # on a CPU accelerate would leave DeepSpeed out
+        use_cpu=not cuda,
         dataloader_pin_memory=cuda,
         use_vllm=vllm,
         **options,

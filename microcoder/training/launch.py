@@ -53,6 +53,8 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "judge.queue",
     "rollout.batch",
     "cluster.address",
+    "run.processes",  # `with_layout` compares what they come to
+    "run.layout",
 }
 REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeError)  # what a user can mend
 
@@ -151,8 +153,9 @@ def train(
     tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
-    need = fitted(config, source, longest)
+    need = fitted(with_layout(config, run), source, longest)
     begin(config, run, choose)
+    run.update(layout=need.config.run.layout, processes=devices())
     together()
     config = need.config
     counts = batches(config, devices())
@@ -167,6 +170,23 @@ def train(
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
             gc.collect()
+
+
+def with_layout(config: Config, run: Run) -> Config:
+    """The settings with the layout that the run was begun in. Refuse another one, and another number of processes."""
+    before = {name: run.info[name] for name in ("layout", "processes") if name in run.info}
+    asked = config.run.layout
+    if not before or not latest_checkpoint(run.path):
+        return config
+    if before["processes"] != devices() or asked not in ("auto", before["layout"]):
+        now = f"{devices()} process{'es' * (devices() > 1)}, layout {asked}"
+        raise PlanError(
+            f"{run.path} was begun with {before['processes']} process{'es' * (before['processes'] > 1)}, layout "
+            f"{before['layout']}; here: {now}. Each process draws responses of its own and its checkpoint has its share, "
+            f"so that it would not be the same run; set run.processes={before['processes']} run.layout="
+            f"{before['layout']}, or begin a new run with its weights: model.name={run.path}"
+        )
+    return config.model_copy(update={"run": config.run.model_copy(update={"layout": before["layout"]})})
 
 
 def problems_of(
