@@ -358,7 +358,12 @@ class TrainConfig(Section):
         default="auto", description="rollout.top_k of evaluations, 0: all tokens; auto: that of training."
     )
     save_every: int = Field(default=20, ge=1, description="Steps between checkpoints; --resume goes on from the last.")
-    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept.")
+    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept, the newest ones.")
+    keep_best: bool = Field(
+        default=False,
+        description="Keep also the checkpoint whose test accuracy is the best, of those at whose step there was an "
+        "evaluation (trl).",
+    )
     trackers: list[str] = Field(
         default=[], description="Experiment trackers by name, through TRL: tensorboard, trackio, wandb."
     )

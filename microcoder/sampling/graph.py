@@ -50,8 +50,8 @@ class _Room:
 class GraphSampler:
     """Sample from a causal language model on a CUDA GPU. Its weights may change between calls.
 
-    On a CPU the same steps run one by one with plain operations: for tests, not for speed. `own`: the copy of the weights
-    is refreshed when `refresh` is called, not by each call: ranks make different numbers of calls.
+    On a CPU the same steps run one by one with plain operations: for tests, not for speed. `own`: the copy of the
+    weights is made new when `refresh` is called, not by each call: ranks make different numbers of calls.
     """
 
     def __init__(
@@ -309,8 +309,9 @@ def sampler_for(
     note: Callable[[str], None] | None = None,
     own: bool = False,
 ) -> Sampler | GraphSampler:
-    """Return a sampler of `model` on its device. `engine`: auto, graph (or an error), transformers. `own`: it has a whole
-    copy of the weights, which `refresh` makes new.
+    """Return a sampler of `model` on its device. `engine`: auto, graph (or an error), transformers.
+
+    `own`: it has a whole copy of the weights, which `refresh` makes new.
     """
     on_gpu = next(model.parameters()).is_cuda
     plain = CopySampler if own else Sampler

@@ -6,8 +6,8 @@ Training keeps its fp32 weights: at a learning rate of 1e-6 most steps are small
 2. Norms, rotary positions and the gate's product are kernels of ours, each taken only if it gives what the model's own
    does on random input: another model with the same names keeps its own. What a norm reads is added up on the way.
 3. Attention goes through transformers' attention interface, so any model that uses it and declares no windows works.
-4. Of a model whose weights lie in shares on several ranks (FSDP2, ZeRO-3) the copy is whole on each: weight after weight
-   is gathered, copied, and dropped again. All ranks have to do so at the same time.
+4. Of a model whose weights lie in shares on several ranks (FSDP2, ZeRO-3) the copy is whole on each: weight after
+   weight is gathered, copied, and dropped again. All ranks have to do so at the same time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NotCapturable(RuntimeError):
 
 
 class Shadow:
-    """A copy of `model` for decoding, in bfloat16 as a rule; with `own_attention` it is called like the model itself."""
+    """A copy of `model` for decoding, in bfloat16 as a rule. With `own_attention` it is called as the model is."""
 
     def __init__(self, model: Any, dtype: torch.dtype, fused: bool, own_attention: bool = False) -> None:
         plain = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper, or the model

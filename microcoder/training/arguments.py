@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy
 from trl import GRPOConfig
 
 from ..config import Config
@@ -30,7 +31,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
     if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
         options["vllm_importance_sampling_mode"] = "token_truncate"
     options |= layout_options(config.run.layout, bf16)
-    return GRPOConfig(
+    found = GRPOConfig(
         output_dir=folder,
         per_device_train_batch_size=counts.micro,
         gradient_accumulation_steps=counts.passes,
@@ -64,6 +65,9 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         use_vllm=vllm,
         **options,
     )
+    if found.fsdp_plugin_args:  # else accelerate would have weights and their gradients exchanged in bfloat16
+        found.fsdp_plugin_args["mixed_precision_policy"] = MixedPrecisionPolicy()
+    return found
 
 
 def optimizer_of(config: Config) -> tuple[type, dict[str, Any]] | None:

@@ -115,7 +115,7 @@ def _engine(config: Config, run: Run, observer: TrainingObserver) -> None:
 
 def _open(config: Config, folder: Path, resume: bool) -> Run:
     """Open the run, new or to be gone on with, once all that can be known beforehand is in order."""
-    batches(config)
+    batches(config, devices())
     stages_of(config)
     if lacks := lacking(config):
         raise PlanError("\n".join(f"missing: {lack}" for lack in lacks))
@@ -182,8 +182,8 @@ def with_layout(config: Config, run: Run) -> Config:
         now = f"{devices()} process{'es' * (devices() > 1)}, layout {asked}"
         raise PlanError(
             f"{run.path} was begun with {before['processes']} process{'es' * (before['processes'] > 1)}, layout "
-            f"{before['layout']}; here: {now}. Each process draws responses of its own and its checkpoint has its share, "
-            f"so that it would not be the same run; set run.processes={before['processes']} run.layout="
+            f"{before['layout']}; here: {now}. Each process draws responses of its own, and a checkpoint has the shares of "
+            f"each, so it would be another run; set run.processes={before['processes']} run.layout="
             f"{before['layout']}, or begin a new run with its weights: model.name={run.path}"
         )
     return config.model_copy(update={"run": config.run.model_copy(update={"layout": before["layout"]})})

@@ -60,11 +60,9 @@ def lacking(config: Config) -> list[str]:
 
 
 def layout_options(layout: str, bf16: bool) -> dict[str, Any]:
-    """What TRL, accelerate and DeepSpeed are told of a layout. Weights stay float32, as on a single device: products are
-    made in bfloat16 by autocast.
-    """
+    """What TRL, accelerate and DeepSpeed are told of a layout."""
     if layout == "fsdp":
-        # gradients are summed up in shares after each pass: kept whole until the last one they would take 4 bytes a weight
+        # gradients are exchanged after each pass: kept whole until the last one they would take 4 bytes a weight
         whole_passes = {"gradient_accumulation_kwargs": {"sync_each_batch": True}}
         return {"fsdp": True, "fsdp_config": {"version": 2}, "accelerator_config": whole_passes}
     if layout.startswith("zero"):

@@ -229,8 +229,8 @@ class MemoryPlan:
         return "weights" in SHARES[self._layout]
 
     def _exchange(self, size: int, trained: int) -> int:
-        """What devices exchange: DDP's copy of the gradients; DeepSpeed's two buckets; of weights in shares those of two
-        layers and of the head, whole, and the gradients of a layer.
+        """What devices exchange: DDP's copy of the gradients; DeepSpeed's two buckets; of weights in shares those of
+        two layers and of the head, whole, and the gradients of a layer.
         """
         if self.counts.devices == 1:
             return 0

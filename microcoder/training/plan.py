@@ -19,12 +19,13 @@ from ..config import Config
 from ..grpo import Objective, Stage, plan, segments
 from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
 from ..models.weights import load_shape, load_tokenizer
-from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
 from .layouts import lacking as lacking_for_layout
 from .layouts import refusal, words
+from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
 from .packed import unpackable
 from .problems import ProblemsError, load_problems, overlap, with_prompts
-from .ranks import devices, wanted
+from .ranks import devices
+from .ranks import wanted as ranks_wanted
 from .verl.settings import compiled
 from .verl.settings import lacking as lacking_for_verl
 
@@ -241,7 +242,7 @@ def describe(
 def _ranks(config: Config, elsewhere: Device | None) -> int:
     """The processes of a plan: those that there would be here, or as many as are asked for, for GPUs elsewhere."""
     asked = config.run.processes
-    return asked if elsewhere is not None and asked != "auto" else wanted(config) or devices()
+    return asked if elsewhere is not None and asked != "auto" else ranks_wanted(config) or devices()
 
 
 def fitted(config: Config, source: ModelSource, prompt: int) -> MemoryPlan:

@@ -35,7 +35,7 @@ BASE = (f"train.max_response_tokens={LIMIT}", f"train.steps={STEPS}", "train.tra
 
 
 class ScriptedRank(TrlStageTrainer):
-    """The fixture takes the place of sampling and judging, though the sampler is made new; all else is the trainer's."""
+    """The fixture takes the place of sampling and judging; all else is the trainer's."""
 
     def respond(self, numbers: Any, problems: Any, prompts: Any, sampling: Any, straggler_s: float, turns: int) -> Any:
         groups = fixture()
@@ -65,8 +65,8 @@ def main(folder: Path, cases: list[str]) -> None:
 
 
 def copies(trainer: Any, model: Any, whole: dict[str, torch.Tensor]) -> None:
-    """The sampler's copy has the weights, and the sampler of the GPU, which can run on a CPU, samples from a bfloat16 one
-    on each rank by itself: one makes a call more.
+    """The sampler's copy has the weights. The sampler of GPUs, which can run on a CPU, has a bfloat16 one, and samples
+    from it on each rank by itself: one of them makes a call more.
     """
     trainer.refresh()
     held = dict(trainer.sampler.model.named_parameters())
