@@ -182,8 +182,8 @@ def with_layout(config: Config, run: Run) -> Config:
         now = f"{devices()} process{'es' * (devices() > 1)}, layout {asked}"
         raise PlanError(
             f"{run.path} was begun with {before['processes']} process{'es' * (before['processes'] > 1)}, layout "
-            f"{before['layout']}; here: {now}. Each process draws responses of its own, and a checkpoint has the shares of "
-            f"each, so it would be another run; set run.processes={before['processes']} run.layout="
+            f"{before['layout']}; here: {now}. Each process draws responses of its own, and a checkpoint has the "
+            f"shares of each, so it would be another run; set run.processes={before['processes']} run.layout="
             f"{before['layout']}, or begin a new run with its weights: model.name={run.path}"
         )
     return config.model_copy(update={"run": config.run.model_copy(update={"layout": before["layout"]})})
@@ -227,10 +227,6 @@ def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) ->
     if run.info.get("temperature") is None:
         temperature = config.grpo.temperature
         if temperature == "auto":
-            if devices() > 1:
-                raise ValueError(
-                    'grpo.temperature="auto" works on one device only; choose beforehand: microcoder calibrate'
-                )
             if choose is None:
                 raise ValueError('grpo.temperature is "auto", but nothing was given to choose it with')
             temperature = choose(config)

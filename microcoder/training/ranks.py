@@ -160,9 +160,13 @@ def devices() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def rank() -> int:
+    return int(os.environ.get("RANK", "0"))
+
+
 def first() -> bool:
     """Whether this process writes files and prints: rank 0."""
-    return int(os.environ.get("RANK", "0")) == 0
+    return rank() == 0
 
 
 def share(workers: int) -> int:
@@ -176,6 +180,24 @@ def together() -> None:
         from accelerate import PartialState
 
         PartialState(cpu=not _cuda()).wait_for_everyone()
+
+
+def shared(value: Any) -> Any:
+    """The first process's value, in all of them: for decisions from files, which another process may read too early."""
+    if devices() == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([value])[0]
+
+
+def gathered(value: Any) -> list[Any]:
+    """The values of all processes."""
+    if devices() == 1:
+        return [value]
+    from accelerate.utils import gather_object
+
+    return list(gather_object([value]))
 
 
 def open_run(make: Callable[[], Run], path: Path) -> Any:

@@ -23,6 +23,7 @@ from ..models import ModelSource
 from ..runs import Run, RunError, write_rollouts
 from .memory import STATES
 from .plan import Batches
+from .ranks import first, shared
 from .step import Batch, continued, evaluation, measures, records, texts
 
 if TYPE_CHECKING:  # verl has an environment of its own, without TRL
@@ -119,7 +120,7 @@ class StepRecorder(TrainerCallback):
             metrics |= self.evaluate(step)
         if self.trainer.is_world_process_zero():
             write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
-        self.finished, self.asked, self.tested = step, self.asks(), metrics.get("test_accuracy")
+        self.finished, self.asked, self.tested = step, shared(first() and self.asks()), metrics.get("test_accuracy")
         self.reset()
         return metrics
 
