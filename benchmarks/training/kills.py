@@ -70,7 +70,7 @@ def kill(process: subprocess.Popen[str], target: int | str, ranks: dict[int, psu
     else:
         ranks[int(target)].send_signal(signal.SIGKILL)
     said, _ = process.communicate(timeout=10 * GRACE_S)
-    gone, left = psutil.wait_procs(list(ranks.values()), timeout=10 * GRACE_S)
+    _, left = psutil.wait_procs(list(ranks.values()), timeout=10 * GRACE_S)
     return {
         "target": target,
         "ended_s": round(time.monotonic() - killed, 1),
@@ -88,10 +88,11 @@ def difference(one: Path, other: Path) -> str:
     first, second = (load_file(path / "model.safetensors") for path in (a, b))
     if not all(first[name].equal(second[name]) for name in first):
         return "weights"
-    lines = [
-        [{k: v for k, v in line.items() if not k.endswith("_s")} for line in read_metrics(p)] for p in (one, other)
-    ]
-    return "" if lines[0] == lines[1] else "metrics"
+    return "" if _timeless(one) == _timeless(other) else "metrics"
+
+
+def _timeless(run: Path) -> list[dict[str, Any]]:
+    return [{name: value for name, value in line.items() if not name.endswith("_s")} for line in read_metrics(run)]
 
 
 def disturbed(folder: Path, kills: int, draw: random.Random, longest: float, *settings: str) -> list[dict[str, Any]]:
@@ -142,10 +143,6 @@ def main() -> int:
     if args.json:
         print(json.dumps(result, indent=2))
     else:
-        print(
-            f"{len(kills)} kills, {args.layout}: everything had ended within {slowest} s (a rank that is left is killed"
-        )
-        print(
-            f"after {GRACE_S}); the result {'differs in ' + apart if apart else 'is the undisturbed one, bit for bit'}"
-        )
+        print(f"{len(kills)} kills, {args.layout}: all processes had ended within {slowest} s (allowed: {GRACE_S} s)")
+        print(f"weights and metrics: {'other ' + apart if apart else 'those of the undisturbed run, bit for bit'}")
     return 1 if apart or any(one["left"] for one in kills) else 0

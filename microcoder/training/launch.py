@@ -35,6 +35,7 @@ from ..runs.disk import write_whole
 from ..runs.plot import plot_dynamics
 from ..schema import Problem
 from ..starter.drafts import LABELS
+from .layouts import words
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import Silent, devices, first, open_run, report, share, start, together, wanted
@@ -160,6 +161,8 @@ def train(
     config = need.config
     counts = batches(config, devices())
     observer.note(counts.words())
+    if devices() > 1:
+        observer.note(f"layout: {words(config.run.layout, devices())}")
     observer.note(f"memory: {need.words()}")
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge

@@ -1,4 +1,4 @@
-"""A rank is killed: the others end, the message says which and why, and the run goes on to the weights it would have had."""
+"""A rank is killed: the others end, the message says which and why, and the run goes on exactly."""
 
 from __future__ import annotations
 
