@@ -44,7 +44,8 @@ def test_a_killed_rank_ends_the_others_and_the_run_goes_on_exactly(whole):
     assert f"microcoder train {folder} --resume" in report["said"][0]
     assert read_info(folder)["status"] == "failed" and "rank 1" in read_info(folder)["reason"]
     process = begin(folder)
-    ranks = first_step(process, folder)
+    while process.poll() is None and len(ranks := ranks_of(process)) < 2:
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)  # Ctrl-C, while it goes on
     said, _ = process.communicate(timeout=10 * GRACE_S)
     assert process.returncode == 130 and "--resume" in said and not any(rank.is_running() for rank in ranks.values())
