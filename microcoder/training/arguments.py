@@ -54,8 +54,7 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         seed=train.seed,
         data_seed=train.seed,
         shuffle_dataset=False,
-        save_strategy="no",  # the run says when
-        save_total_limit=train.keep_checkpoints,
+        save_strategy="no",  # the run says when, and which are kept
         logging_steps=1,
         report_to=train.trackers or "none",
         disable_tqdm=True,

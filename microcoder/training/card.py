@@ -54,7 +54,7 @@ def _chosen(run: Path, config: Config, wanted: str) -> tuple[Path, int]:
         lines = [line for line in read_metrics(run) if line["step"] in kept and line.get("test_accuracy") is not None]
         if not lines:
             raise RunError(f"no checkpoint of {run} was evaluated at its step ({_listed(kept)}); use --checkpoint last")
-        step = max(lines, key=lambda line: (line["test_accuracy"], line["step"]))["step"]
+        step = max(lines, key=lambda line: (line["test_accuracy"], -line["step"]))["step"]
         return kept[step], step
     if wanted.isdigit() and int(wanted) in kept:
         return kept[int(wanted)], int(wanted)

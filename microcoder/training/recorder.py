@@ -244,6 +244,14 @@ def checkpoint_bytes(config: Config, model: Any) -> int:
     return int(found) + (1 << 20)
 
 
+def drop_old(folder: Path, keep: int, best: str | None) -> None:
+    """Remove all checkpoints but the newest ones and the best one."""
+    numbered = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    for old in numbered[:-keep]:
+        if best is None or old.name != Path(best).name:
+            shutil.rmtree(old, ignore_errors=True)
+
+
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

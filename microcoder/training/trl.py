@@ -43,7 +43,7 @@ from .arguments import adapter, arguments, importance_of, optimizer_of
 from .layouts import allow_on_cpu
 from .packed import share_prompts
 from .plan import Batches, objective_of, order
-from .recorder import saving
+from .recorder import drop_old, saving
 from .step import Batch, alike, collect, dealt, drawn, load_model
 from .update import PackedUpdates, Update, nothing, scored
 
@@ -433,6 +433,8 @@ class TrlStageTrainer(GRPOTrainer):
         started = time.perf_counter()
         with saving(self.folder / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*args, **kwargs)
+        if self.is_world_process_zero():
+            drop_old(self.folder, self.config.train.keep_checkpoints, self.state.best_model_checkpoint)
         self.seconds["checkpoint"] += time.perf_counter() - started
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:

@@ -56,7 +56,7 @@ def test_a_killed_rank_ends_the_others_and_the_run_goes_on_exactly(whole):
 
 def test_another_number_of_processes_is_refused_and_says_why(whole):
     config = (whole / "config.toml").read_text()
-    (whole / "config.toml").write_text(config.replace("processes = 2", "processes = 1"))
+    (whole / "config.toml").write_text(config.replace("processes = 2", "processes = 1").replace('"fsdp"', '"auto"'))
     process = begin(whole)
     said, _ = process.communicate(timeout=300)
     (whole / "config.toml").write_text(config)

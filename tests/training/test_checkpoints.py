@@ -37,14 +37,14 @@ def test_an_export_is_whole_in_bfloat16_and_has_a_card_with_the_run_s_figures(ru
     found, of = load_file(tmp_path / "model" / "model.safetensors"), weights(run)
     assert all(value.equal(of[name].bfloat16()) for name, value in found.items())
     card = (tmp_path / "model" / "README.md").read_text()
-    last = [line for line in read_metrics(run) if line["step"] == 4][0]
+    last = next(line for line in read_metrics(run) if line["step"] == 4)
     assert "after 4 steps" in card and f"| 4 | {last['test_accuracy']:.1%} |" in card
     with pytest.raises(RunError, match="exists already"):
         export(run, tmp_path / "model")
 
 
 def test_an_export_takes_the_best_checkpoint_or_names_those_that_there_are(run, tmp_path):
-    assert export(run, tmp_path / "best", "best").name == f"checkpoint-{checkpoints(run)[0]}" or checkpoints(run) == [4]
+    assert export(run, tmp_path / "best", "best").name == f"checkpoint-{checkpoints(run)[0]}"
     with pytest.raises(RunError, match="it has those of step"):
         export(run, tmp_path / "third", "77")
 
