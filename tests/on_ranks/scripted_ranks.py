@@ -2,8 +2,8 @@
 
     python -m torch.distributed.run --nproc_per_node=2 tests/on_ranks/scripted_ranks.py FOLDER CASE ...
 
-A case is layout,setting=value,...; the weights after its steps are written to FOLDER/CASE.safetensors. Without
-torch.distributed.run it is the same on a single device.
+A case is calibrate, or layout,setting=value,...; the weights after its steps are written to FOLDER/CASE.safetensors.
+Without torch.distributed.run it is the same on a single device.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from microcoder.models.weights import quiet
 from microcoder.sampling import Sampling
 from microcoder.sampling.graph import GraphSampler
 from microcoder.sampling.shadow import weights
+from microcoder.training.calibration import calibrate
 from microcoder.training.plan import batches
-from microcoder.training.ranks import devices, first, together
+from microcoder.training.ranks import Silent, devices, first, gathered, together
 from microcoder.training.trl import TrlStageTrainer
 
 STEPS = 2
@@ -47,7 +48,11 @@ class ScriptedRank(TrlStageTrainer):
 
 def main(folder: Path, cases: list[str]) -> None:
     quiet()
+    together()
     for case in cases:
+        if case == "calibrate":
+            calibration()
+            continue
         layout, *more = case.split(",")
         config = settings(*BASE, "train.lr=1e-4", f"run.layout={layout}", *more)
         prompts = [group[0].prompt for group in fixture()]
@@ -62,6 +67,14 @@ def main(folder: Path, cases: list[str]) -> None:
         if first():
             save_file(found, folder / f"{case}.safetensors")
         together()
+
+
+def calibration() -> None:
+    """T(D) with two ranks: they share the probes and make a pilot together, and all know what was found."""
+    found = calibrate(settings(), Silent(), grid=(0.8, 1.2), count=4, pilot_steps=2)
+    everywhere = gathered((found.temperature, found.target, found.probes))
+    assert len(everywhere) == devices() and all(each == everywhere[0] for each in everywhere)
+    assert [probe.temperature for probe in found.probes] == [0.8, 1.2]
 
 
 def copies(trainer: Any, model: Any, whole: dict[str, torch.Tensor]) -> None:
