@@ -10,9 +10,9 @@ from trl import GRPOConfig
 
 from ..config import Config
 from ..grpo import Stage
-from .layouts import layout_options
 from .optimizers import CompactAdamW
 from .plan import Batches
+from .sharding import layout_options
 
 
 def importance_of(config: Config) -> str:

@@ -1,7 +1,7 @@
 """The memory of a training on one device: its parts in bytes, what fits, and what to change where nothing does.
 
 There all the time: weights, optimizer states, the reference model, the bfloat16 copy that samples, CUDA; of several
-devices also what they exchange. Of some of it a device may hold a share only (`layouts.py`).
+devices also what they exchange. Of some of it a device may hold a share only (`sharding.py`).
 One after the other, so that the larger counts: the pages of keys and values while sampling; gradients and a pass.
 
 A pass of n tokens keeps n x (12 h + 4 q + 4 k + 6 i) bytes in each layer, where h is the width of the residual stream,
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..config import Config
-from .layouts import SHARES, refusal
+from .sharding import SHARES, refusal
 
 if TYPE_CHECKING:
     from .plan import Batches  # which imports this module

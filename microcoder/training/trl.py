@@ -40,10 +40,10 @@ from ..prompts import feedback
 from ..sampling import Completion, Sampling, encode_next, sampler_for
 from ..schema import Problem
 from .arguments import adapter, arguments, importance_of, optimizer_of
-from .layouts import allow_on_cpu
 from .packed import share_prompts
 from .plan import Batches, objective_of, order
 from .recorder import drop_old, saving
+from .sharding import allow_on_cpu
 from .step import Batch, alike, collect, dealt, drawn, load_model
 from .update import PackedUpdates, Update, nothing, scored
 

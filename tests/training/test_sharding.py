@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from microcoder.config import load, shipped
-from microcoder.training.layouts import words
 from microcoder.training.memory import GIB, Device, MemoryPlan, ModelShape
 from microcoder.training.plan import PlanError, batches, describe, settled
 from microcoder.training.ranks import wanted
+from microcoder.training.sharding import words
 
 
 def plan(name: str, ranks: int, *more: str, gib: int = 80) -> MemoryPlan:
