@@ -2,8 +2,9 @@
 
     python -m benchmarks.training kills --kills 10 --layout fsdp
 
-Each time a rank, or the process that started them, is killed (SIGKILL) some seconds after its start; then all others
-must end, and `--resume` goes on. In the end weights and metrics must be those of the undisturbed run, bit for bit.
+Each time a rank, or the process that started them, is killed (SIGKILL) at some moment after the start or after a step;
+then all others must end, and `--resume` goes on. In the end weights and metrics must be those of the undisturbed run,
+bit for bit.
 """
 
 from __future__ import annotations
@@ -96,21 +97,25 @@ def _timeless(run: Path) -> list[dict[str, Any]]:
 
 
 def disturbed(folder: Path, kills: int, draw: random.Random, longest: float, *settings: str) -> list[dict[str, Any]]:
-    """A run that is killed `kills` times, each up to `longest` seconds after its ranks are there, and then finishes."""
-    found = []
+    """A run that is killed `kills` times, each up to `longest` seconds after some more steps, and then finishes."""
+    found: list[dict[str, Any]] = []
     while len(found) < kills:
-        process, begun = begin(folder, *settings), time.monotonic()
+        process, before = begin(folder, *settings), len(read_metrics(folder))
         while process.poll() is None and len(ranks_of(process)) < 2:
             time.sleep(0.05)
+        steps = draw.choice([0, 1, 1, 2])  # to be made first; 0: it may still be loading
+        while process.poll() is None and len(read_metrics(folder)) < before + steps:
+            time.sleep(0.05)
         moment = draw.uniform(0, longest)
-        while process.poll() is None and time.monotonic() < begun + moment:
+        until = time.monotonic() + moment
+        while process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
         ranks = ranks_of(process)
         if process.poll() is not None or len(ranks) < 2:  # it was faster
             process.communicate()
             break
         report = kill(process, draw.choice([0, 1, "parent"]), ranks)
-        found.append({**report, "after_s": round(moment, 1), "checkpoints": checkpoints(folder)})
+        found.append({**report, "after": [steps, round(moment, 1)], "checkpoints": checkpoints(folder)})
         print(json.dumps(found[-1]), file=sys.stderr, flush=True)
     finish(folder, *settings)
     return found
@@ -128,7 +133,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--layout", default="replicated", help="run.layout")
     parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--longest", type=float, default=40.0, help="seconds after which the last kill comes")
+    parser.add_argument("--longest", type=float, default=5.0, help="seconds after a step or the start")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
