@@ -7,11 +7,12 @@ VERL   := .venv-verl
 CORE   := .venv-core
 VERIFIERS := .venv-verifiers
 HOOKS  := .venv-hooks
+RANKS  := .venv-ranks
 JOBS   ?= 4
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks check docs demo clean
+.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks test-ranks check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +88,18 @@ $(HOOKS)/.installed: $(STAMP) constraints-hooks.txt
 		> $$($(HOOKS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
 	@touch $@
 
+test-ranks: $(RANKS)/.installed  ## training on two CPU ranks in every layout: replicated, FSDP2, ZeRO; a killed rank
+	MICROCODER_RANKS=1 $(RANKS)/bin/python -m pytest tests/on_ranks
+
+$(RANKS)/.installed: $(STAMP) constraints-ranks.txt
+	rm -rf $(RANKS)
+	$(PYTHON) -m venv --without-pip $(RANKS)
+	$(BIN)/python -m pip --python $(RANKS)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps \
+		-r constraints-ranks.txt
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+		> $$($(RANKS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	@touch $@
+
 check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -101,4 +114,4 @@ demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, run
 	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
-	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) $(HOOKS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) $(HOOKS) $(RANKS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -29,6 +29,7 @@ COMMANDS = {  # name: (module, the line in --help)
     "view": ("view", "Look at runs in the browser: curves, rollouts, comparisons."),
     "advise": ("advise", "Say what is going wrong in a run, and what to change."),
     "rollouts": ("rollouts", "Read the programs a run has sampled, with their verdicts."),
+    "export": ("export", "Write a run's model for use elsewhere: whole, bfloat16, a card."),
     "ls": ("ls", "List the configurations, algorithms, models and problems."),
     "cp": ("cp", "Copy a configuration, to change it."),
     "doctor": ("doctor", "Say what works on this machine, and what to do about the rest."),

@@ -45,7 +45,7 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
     """Train a model with reinforcement learning on problems that the judge decides.
 
     CONFIG is a TOML file, a configuration that came with the package (`microcoder ls`), or a run such as runs/a, whose
-    settings are taken. All settings: microcoder config. On several GPUs: accelerate launch -m microcoder.cli train ...
+    settings are taken. All settings: microcoder config. All visible GPUs are used (run.processes, run.layout).
     On a Ray cluster: run.engine=verl cluster.nodes=4 cluster.address=auto
     """
     from ..config import ConfigError, configuration
@@ -61,7 +61,7 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
             return _dry_run(config, folder, resume, gpu_memory)
         return _train(config, folder, resume)
     except KeyboardInterrupt:
-        if (folder / "run.json").exists():
+        if (folder / "run.json").exists() and not _is_rank():
             echo(f"\nstopped; to go on from the last checkpoint: microcoder train {folder} --resume", err=True)
         return 130
 
@@ -93,7 +93,7 @@ def _dry_run(config: Config, folder: Path, resume: bool, gpu_memory: float | Non
 
 def _train(config: Config, folder: Path, resume: bool) -> int:
     from ..training.launch import REFUSALS, launch
-    from ..training.ranks import first
+    from ..training.ranks import RankError, first
     from .live import Live
     from .terminal import Terminal
 
@@ -102,8 +102,18 @@ def _train(config: Config, folder: Path, resume: bool) -> int:
     try:
         run = launch(config, folder, resume=resume, observer=Live(config.train.steps, title, console))
     except REFUSALS as error:
+        if _is_rank():  # whose parent says it
+            return Refused.exit_code
         raise Refused(str(error)) from None
-    return _ending(run.summary, folder) if first() else 0
+    except RankError as error:
+        raise click.ClickException(str(error)) from None
+    return _ending(run.summary, folder) if first() and not _is_rank() else 0
+
+
+def _is_rank() -> bool:
+    from ..training.ranks import started
+
+    return started()
 
 
 def _ending(summary: dict[str, Any], folder: Path) -> int:

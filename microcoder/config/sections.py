@@ -358,7 +358,12 @@ class TrainConfig(Section):
         default="auto", description="rollout.top_k of evaluations, 0: all tokens; auto: that of training."
     )
     save_every: int = Field(default=20, ge=1, description="Steps between checkpoints; --resume goes on from the last.")
-    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept.")
+    keep_checkpoints: int = Field(default=2, ge=1, description="How many checkpoints are kept, the newest ones.")
+    keep_best: bool = Field(
+        default=False,
+        description="Keep also the checkpoint whose test accuracy is the best, of those at whose step there was an "
+        "evaluation (trl).",
+    )
     trackers: list[str] = Field(
         default=[], description="Experiment trackers by name, through TRL: tensorboard, trackio, wandb."
     )
@@ -367,8 +372,19 @@ class TrainConfig(Section):
 class RunConfig(Section):
     engine: Literal["trl", "verl"] = Field(
         default="trl",
-        description="What trains. trl: this machine, or several GPUs through accelerate; verl: a Ray cluster, from an "
+        description="What trains. trl: all GPUs of this machine, or its CPU; verl: a Ray cluster, from an "
         "environment of its own (make verl).",
+    )
+    processes: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        default="auto",
+        description="Training processes on this machine with trl; auto: one for each GPU that CUDA_VISIBLE_DEVICES "
+        "shows, or one on the CPU. Without a GPU a number gives so many processes on the CPU, for tests.",
+    )
+    layout: Literal["auto", "replicated", "fsdp", "zero1", "zero2", "zero3"] = Field(
+        default="auto",
+        description="What each of several processes holds, with trl. replicated: everything; fsdp: its share of "
+        "weights, gradients and optimizer (FSDP2); zero1, zero2, zero3: DeepSpeed's shares of the optimizer, then of "
+        "gradients, then of weights (pip install 'microcoder[zero]'); auto: replicated if that fits, else fsdp.",
     )
 
 

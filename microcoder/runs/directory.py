@@ -7,6 +7,7 @@ was killed between the two, and it never overwrites a config.toml that a user pu
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 from datetime import UTC, datetime
@@ -76,6 +77,11 @@ class Run:
             run.close()
             raise
         return run
+
+    @classmethod
+    def closed(cls, path: str | Path) -> Run:
+        """A run that another process has made, to be read."""
+        return cls(Path(path), io.BytesIO(), read_info(path))
 
     def update(self, **fields: Any) -> None:
         """Set fields of run.json."""

@@ -50,14 +50,15 @@ class _Room:
 class GraphSampler:
     """Sample from a causal language model on a CUDA GPU. Its weights may change between calls.
 
-    On a CPU the same steps run one by one with plain operations: for tests, not for speed.
+    On a CPU the same steps run one by one with plain operations: for tests, not for speed. `own`: the copy of the
+    weights is made new when `refresh` is called, not by each call: ranks make different numbers of calls.
     """
 
     def __init__(
         self, model: Any, end_tokens: Sequence[int], batch: int = 512, memory: float = 0.4,
-        dtype: torch.dtype | None = None,
+        dtype: torch.dtype | None = None, own: bool = False,
     ) -> None:  # fmt: skip
-        self.model, self.batch, self.memory = model, batch, memory
+        self.model, self.batch, self.memory, self.own = model, batch, memory, own
         first = next(model.parameters())
         self.device = first.device
         self.cuda = self.device.type == "cuda"
@@ -90,7 +91,8 @@ class GraphSampler:
     @torch.no_grad()
     def __call__(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> Iterator[Completion]:
         """`sampling.samples` completions of each prompt, in the order in which they finish."""
-        self.shadow.refresh(self.model)
+        if not self.own:
+            self.refresh(self.model)
         pages = self._make_room(prompts, sampling)
         self.temperature.fill_(sampling.temperature)
         self.limit.fill_(sampling.limit)
@@ -100,6 +102,11 @@ class GraphSampler:
             yield from run.completions()
         finally:
             run.pages.close()
+
+    @torch.no_grad()
+    def refresh(self, model: Any) -> None:
+        """Take over the weights of `model`."""
+        self.shadow.refresh(model)
 
     @property
     def releasable(self) -> bool:
@@ -278,6 +285,21 @@ def _kernels() -> ModuleType:
     return kernels
 
 
+class CopySampler(Sampler):
+    """Sample with transformers from a whole copy of a model whose weights lie in shares on several ranks."""
+
+    def __init__(self, model: Any, end_tokens: Sequence[int], batch: int = 512, memory: float = 0.4) -> None:
+        first = next(model.parameters())
+        dtype = torch.bfloat16 if first.is_cuda and torch.cuda.is_bf16_supported() else first.dtype
+        self.shadow = Shadow(model, dtype, fused=False, own_attention=True)
+        super().__init__(self.shadow.model, end_tokens, batch, memory)
+
+    @torch.no_grad()
+    def refresh(self, model: Any) -> None:
+        """Take over the weights of `model`; all ranks at the same time."""
+        self.shadow.refresh(model)
+
+
 def sampler_for(
     model: Any,
     end_tokens: Sequence[int],
@@ -285,15 +307,20 @@ def sampler_for(
     batch: int = 512,
     memory: float = 0.4,
     note: Callable[[str], None] | None = None,
+    own: bool = False,
 ) -> Sampler | GraphSampler:
-    """Return a sampler of `model` on its device. `engine`: auto, graph (or an error), transformers."""
+    """Return a sampler of `model` on its device. `engine`: auto, graph (or an error), transformers.
+
+    `own`: it has a whole copy of the weights, which `refresh` makes new.
+    """
     on_gpu = next(model.parameters()).is_cuda
+    plain = CopySampler if own else Sampler
     if engine == "graph" and not on_gpu:
         raise NotCapturable("rollout.engine=graph needs a CUDA GPU; use rollout.engine=auto here")
     if engine == "transformers" or not on_gpu:
-        return Sampler(model, end_tokens, batch, memory)
+        return plain(model, end_tokens, batch, memory)
     try:
-        return GraphSampler(model, end_tokens, batch, memory)
+        return GraphSampler(model, end_tokens, batch, memory, own=own)
     except NotCapturable as reason:
         if engine == "graph":
             raise NotCapturable(
@@ -301,4 +328,4 @@ def sampler_for(
             ) from None
         if note is not None:
             note(f"rollouts go through transformers, which is slower: CUDA graphs cannot be used ({reason})")
-        return Sampler(model, end_tokens, batch, memory)
+        return plain(model, end_tokens, batch, memory)

@@ -6,6 +6,8 @@ Training keeps its fp32 weights: at a learning rate of 1e-6 most steps are small
 2. Norms, rotary positions and the gate's product are kernels of ours, each taken only if it gives what the model's own
    does on random input: another model with the same names keeps its own. What a norm reads is added up on the way.
 3. Attention goes through transformers' attention interface, so any model that uses it and declares no windows works.
+4. Of a model whose weights lie in shares on several ranks (FSDP2, ZeRO-3) the copy is whole on each: weight after
+   weight is gathered, copied, and dropped again. All ranks have to do so at the same time.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import AttentionInterface
@@ -34,15 +38,16 @@ class NotCapturable(RuntimeError):
 
 
 class Shadow:
-    """A bfloat16 copy of `model` for decoding."""
+    """A copy of `model` for decoding, in bfloat16 as a rule. With `own_attention` it is called as the model is."""
 
-    def __init__(self, model: Any, dtype: torch.dtype, fused: bool) -> None:
+    def __init__(self, model: Any, dtype: torch.dtype, fused: bool, own_attention: bool = False) -> None:
         plain = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper, or the model
         config = copy.deepcopy(plain.config)  # which is changed below, and the model's own attention must not be
-        refuse(config)
+        if not own_attention:
+            refuse(config)
+            config._attn_implementation = NAME
         device = next(plain.parameters()).device
-        with torch.device("meta"):
-            self.model: Any = type(plain)._from_config(config, dtype=dtype, attn_implementation=NAME)
+        self.model: Any = _empty(type(plain), config, dtype)
         self.model.to_empty(device=device)
         self.model.tie_weights()
         self.model.eval().requires_grad_(False)
@@ -58,14 +63,15 @@ class Shadow:
     def refresh(self, model: Any) -> None:
         """Take over the weights of `model`, an adapter's included."""
         parts = dict(self.model.named_parameters())
+        together = 1 if sharded(model) else TOGETHER  # what was gathered is gone with the next one
         to, of, count = [], [], 0
-        for name, weight in weights(model):
+        for name, weight in weights(model, self.model.dtype):
             if name not in parts:
                 raise NotCapturable(f"its weight {name} has no place in {type(self.model).__name__}")
             to.append(parts[name])
             of.append(weight)
             count += weight.numel()
-            if count >= TOGETHER:
+            if count >= together:
                 torch._foreach_copy_(to, of)
                 to, of, count = [], [], 0
         if to:
@@ -170,8 +176,28 @@ class Shadow:
             place.apply_rotary_pos_emb = own
 
 
-def weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Every weight by its name in the plain model, with the adapter's part added."""
+def _empty(kind: Any, config: Any, dtype: torch.dtype) -> Any:
+    """A model without weights. Not by `from_config`, which deals them out to the ranks where ZeRO-3 is on."""
+    kind = next(each for each in kind.__mro__ if not issubclass(each, FSDPModule))  # FSDP2 makes a class of its own
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with torch.device("meta"):
+            return kind(config)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def sharded(model: Any) -> bool:
+    """Whether a rank holds only its share of the weights."""
+    return any(isinstance(weight, DTensor) or hasattr(weight, "ds_id") for weight in model.parameters())
+
+
+def weights(model: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str, torch.Tensor]]:
+    """Every weight by its name in the plain model, with the adapter's part added; whole, where it lies in shares.
+
+    A weight that had to be gathered lasts until the next one. `dtype`: in which it travels then.
+    """
     plain = model.get_base_model() if hasattr(model, "get_base_model") else model
     modules = dict(plain.named_modules())
     for name, weight in plain.named_parameters():
@@ -179,11 +205,28 @@ def weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
             continue
         owner, _, last = name.rpartition(".")
         layer = modules.get(owner.removesuffix(".base_layer"))
-        value = weight.detach()
-        if owner.endswith(".base_layer") and last == "weight":
-            for adapter in layer.active_adapters:  # type: ignore[union-attr]
-                value = value + layer.get_delta_weight(adapter)  # type: ignore[union-attr]
-        yield name.replace(".base_layer.", "."), value
+        adapted = owner.endswith(".base_layer") and last == "weight"
+        with _gathered(layer.parameters() if adapted else [weight]):  # type: ignore[union-attr]
+            value = weight.detach()
+            if adapted:
+                for adapter in layer.active_adapters:  # type: ignore[union-attr]
+                    value = value + layer.get_delta_weight(adapter)  # type: ignore[union-attr]
+            if isinstance(value, DTensor):
+                value = value.to(dtype or value.dtype).full_tensor()
+            yield name.replace(".base_layer.", "."), value
+
+
+@contextlib.contextmanager
+def _gathered(parameters: Iterable[Any]) -> Iterator[None]:
+    """Parameters of which DeepSpeed keeps shares are whole meanwhile."""
+    shares = [weight for weight in parameters if hasattr(weight, "ds_id")]
+    if not shares:
+        yield
+        return
+    import deepspeed
+
+    with deepspeed.zero.GatheredParameters(shares):
+        yield
 
 
 def attention(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **_: Any) -> tuple[Any, None]:

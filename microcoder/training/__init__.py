@@ -8,5 +8,7 @@ trl.py          TRL's GRPOTrainer with our advantages and our loss
 verl/           verl's PPOTrainerSync with the same
 recorder.py     the end of each step: metrics, rollouts, evaluations, warnings, checkpoints
 calibration.py  T(D)
-ranks.py        several devices
+ranks.py        several processes: started, watched, ended
+sharding.py     how a model lies on them: replicated, FSDP2, ZeRO
+card.py         a trained model for use elsewhere
 """

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy
 from trl import GRPOConfig
 
 from ..config import Config
 from ..grpo import Stage
 from .optimizers import CompactAdamW
 from .plan import Batches
+from .sharding import layout_options
 
 
 def importance_of(config: Config) -> str:
@@ -28,7 +30,8 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
     options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
     if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
         options["vllm_importance_sampling_mode"] = "token_truncate"
-    return GRPOConfig(
+    options |= layout_options(config.run.layout, bf16)
+    found = GRPOConfig(
         output_dir=folder,
         per_device_train_batch_size=counts.micro,
         gradient_accumulation_steps=counts.passes,
@@ -45,14 +48,13 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         warmup_steps=train.warmup_steps * counts.updates,
         weight_decay=train.weight_decay,
         max_grad_norm=train.max_grad_norm,
-        bf16=bf16,
+        bf16=bf16 and "deepspeed" not in options,  # which casts by itself
         cast_lm_head_to_fp32=bf16 and train.float32_head,
         gradient_checkpointing=config.model.gradient_checkpointing is True,
         seed=train.seed,
         data_seed=train.seed,
         shuffle_dataset=False,
-        save_strategy="no",  # the run says when
-        save_total_limit=train.keep_checkpoints,
+        save_strategy="no",  # the run says when, and which are kept
         logging_steps=1,
         report_to=train.trackers or "none",
         disable_tqdm=True,
@@ -62,6 +64,9 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         use_vllm=vllm,
         **options,
     )
+    if found.fsdp_plugin_args:  # else accelerate would have weights and their gradients exchanged in bfloat16
+        found.fsdp_plugin_args["mixed_precision_policy"] = MixedPrecisionPolicy()
+    return found
 
 
 def optimizer_of(config: Config) -> tuple[type, dict[str, Any]] | None:

@@ -29,7 +29,7 @@ from ..runs import Run, read_metrics
 from ..sampling import Sampling
 from .launch import train
 from .problems import load_problems, with_prompts
-from .ranks import Silent
+from .ranks import Silent, devices, first, gathered, open_run, rank, shared
 from .recorder import TrainingObserver
 from .step import weights_of
 
@@ -71,10 +71,12 @@ def calibrate(
         raise ValueError("without pilot steps D* is unknown; set grpo.diversity_target=..., such as 0.2")
     source = resolve(config.model.name, progress=observer.note)
     notes = Notes(config, source, count)
-    known = notes.read()
+    known = shared(notes.read())
     missing = [temperature for temperature in grid if f"{temperature:g}" not in known["probes"]]
     if missing:
-        known["probes"] |= _probe(config, source, missing, count, observer)
+        mine = missing[rank() :: devices()]  # each of several processes has some of the temperatures
+        for found in gathered(_probe(config, source, mine, count, observer) if mine else {}):
+            known["probes"] |= found
         notes.write(known)
     probes = [TemperatureProbe(t, *known["probes"][f"{t:g}"]) for t in sorted(grid)]
 
@@ -155,9 +157,11 @@ def _pilot(config: Config, temperature: float, steps: int) -> list[float]:
         }
     )
     with tempfile.TemporaryDirectory(prefix="microcoder-pilot-") as folder:
-        with Run.create(Path(folder) / "pilot", to_toml(short), {}) as run:
+        path = Path(shared(folder)) / "pilot"
+        with open_run(lambda: Run.create(path, to_toml(short), {}), path) as run:
             train(short, run, Silent())
-        return [line["diversity"] for line in read_metrics(run.path) if line.get("diversity") is not None]
+        found = [line["diversity"] for line in read_metrics(path) if line.get("diversity") is not None]
+        return shared(found)  # which the folder outlives
 
 
 class Notes:
@@ -196,6 +200,8 @@ class Notes:
             return {"probes": {}, "pilots": {}}
 
     def write(self, known: dict[str, Any]) -> None:
+        if not first():
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         part = self.path.with_suffix(".part")
         part.write_text(json.dumps(known, indent=2), encoding="utf-8")

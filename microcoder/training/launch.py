@@ -37,8 +37,9 @@ from ..schema import Problem
 from ..starter.drafts import LABELS
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
-from .ranks import Silent, devices, first, open_run, share, together
+from .ranks import Silent, devices, first, open_run, report, share, start, together, wanted
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
+from .sharding import words
 
 CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
     "train.steps",
@@ -53,6 +54,8 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "judge.queue",
     "rollout.batch",
     "cluster.address",
+    "run.processes",  # `with_layout` compares what they come to
+    "run.layout",
 }
 REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeError)  # what a user can mend
 
@@ -60,8 +63,25 @@ REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeErro
 def launch(config: Config, folder: Path, *, resume: bool = False, observer: TrainingObserver | None = None) -> Run:
     """Train in `folder`, from the beginning or from the last checkpoint; write the summary; return the run, closed.
 
-    Raise one of REFUSALS where it cannot be done. `observer` is told how it goes, and entered where it is a context.
+    On several GPUs, ranks are started that do so, and `observer` is told nothing: the first rank prints. Raise one of
+    REFUSALS where it cannot be done. `observer` is told how it goes, and entered where it is a context.
     """
+    try:
+        count = wanted(config)
+        batches(config, count or devices())
+        if count:
+            start(config, folder, resume, count)
+            return Run.closed(folder)
+    except ValueError as error:
+        raise error if isinstance(error, REFUSALS) else PlanError(str(error)) from None
+    try:
+        return _launch(config, folder, resume, observer)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def _launch(config: Config, folder: Path, resume: bool, observer: TrainingObserver | None) -> Run:
     try:
         run: Run = open_run(lambda: _open(config, folder, resume), folder)
     except ValueError as error:
@@ -96,7 +116,7 @@ def _engine(config: Config, run: Run, observer: TrainingObserver) -> None:
 
 def _open(config: Config, folder: Path, resume: bool) -> Run:
     """Open the run, new or to be gone on with, once all that can be known beforehand is in order."""
-    batches(config)
+    batches(config, devices())
     stages_of(config)
     if lacks := lacking(config):
         raise PlanError("\n".join(f"missing: {lack}" for lack in lacks))
@@ -134,12 +154,15 @@ def train(
     tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
-    need = fitted(config, source, longest)
+    need = fitted(with_layout(config, run), source, longest)
     begin(config, run, choose)
+    run.update(layout=need.config.run.layout, processes=devices())
     together()
     config = need.config
     counts = batches(config, devices())
     observer.note(counts.words())
+    if devices() > 1:
+        observer.note(f"layout: {words(config.run.layout, devices())}")
     observer.note(f"memory: {need.words()}")
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
@@ -150,6 +173,23 @@ def train(
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
             gc.collect()
+
+
+def with_layout(config: Config, run: Run) -> Config:
+    """The settings with the layout that the run was begun in. Refuse another one, and another number of processes."""
+    before = {name: run.info[name] for name in ("layout", "processes") if name in run.info}
+    asked = config.run.layout
+    if not before or not latest_checkpoint(run.path):
+        return config
+    if before["processes"] != devices() or asked not in ("auto", before["layout"]):
+        now = f"{devices()} process{'es' * (devices() > 1)}, layout {asked}"
+        raise PlanError(
+            f"{run.path} was begun with {before['processes']} process{'es' * (before['processes'] > 1)}, layout "
+            f"{before['layout']}; here: {now}. Each process draws responses of its own, and a checkpoint has the "
+            f"shares of each, so it would be another run; set run.processes={before['processes']} run.layout="
+            f"{before['layout']}, or begin a new run with its weights: model.name={run.path}"
+        )
+    return config.model_copy(update={"run": config.run.model_copy(update={"layout": before["layout"]})})
 
 
 def problems_of(
@@ -190,10 +230,6 @@ def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) ->
     if run.info.get("temperature") is None:
         temperature = config.grpo.temperature
         if temperature == "auto":
-            if devices() > 1:
-                raise ValueError(
-                    'grpo.temperature="auto" works on one device only; choose beforehand: microcoder calibrate'
-                )
             if choose is None:
                 raise ValueError('grpo.temperature is "auto", but nothing was given to choose it with')
             temperature = choose(config)

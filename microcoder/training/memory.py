@@ -1,6 +1,7 @@
 """The memory of a training on one device: its parts in bytes, what fits, and what to change where nothing does.
 
-There all the time: weights, optimizer states, the reference model, the bfloat16 copy that samples, CUDA.
+There all the time: weights, optimizer states, the reference model, the bfloat16 copy that samples, CUDA; of several
+devices also what they exchange. Of some of it a device may hold a share only (`sharding.py`).
 One after the other, so that the larger counts: the pages of keys and values while sampling; gradients and a pass.
 
 A pass of n tokens keeps n x (12 h + 4 q + 4 k + 6 i) bytes in each layer, where h is the width of the residual stream,
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..config import Config
+from .sharding import SHARES, refusal
 
 if TYPE_CHECKING:
     from .plan import Batches  # which imports this module
@@ -70,6 +72,7 @@ LAYER_GRADIENTS = 1.0  # gradients of one layer on their way back, over what it 
 STATES = {"adamw": 8.0, "adam8bit": 2 + 8 / 256}  # bytes of the optimizer for a trained weight
 CUDA = int(1.2 * GIB)  # context and libraries
 VLLM = 0.3  # the share of a GPU that vLLM takes inside TRL
+ZERO_BUCKET = 500_000_000  # values in a bucket of DeepSpeed's
 RESERVE = 0.08  # the share of the memory that no plan touches: pieces too small to be used
 MOST_TOKENS, MOST_TOKENS_CPU = 32768, 16384  # of a pass that is "auto"
 TOLD = {"nothing": 64, "verdict": 64, "error": 256, "difference": 256}  # tokens of grpo.feedback, at most or nearly
@@ -158,8 +161,8 @@ class Device:
         return f"{kind} of {self.memory / GIB:.0f} GiB"
 
 
-def here() -> Device:
-    """The GPU of this machine, or its main memory without one."""
+def here(ranks: int = 1) -> Device:
+    """The GPU of this machine, or without one its main memory, of which each of the ranks has a share."""
     if torch.cuda.is_available():
         total = int(torch.cuda.get_device_properties(0).total_memory)
         return Device(total, True, torch.cuda.is_bf16_supported())
@@ -168,7 +171,7 @@ def here() -> Device:
         found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (OSError, ValueError):  # no limit on this container, or none that can be read
         pass
-    return Device(found, False)
+    return Device(found // ranks, False)
 
 
 @dataclass(frozen=True)
@@ -200,18 +203,42 @@ class MemoryPlan:
         adapter = shape.adapted * model.lora_rank
         trained = adapter or shape.parameters
         gpu = self.device.gpu
+        copied = engine != "vllm" and (self._sharded or (gpu and engine != "transformers"))
         found = {
             "weights": size * shape.parameters + 4 * adapter,
             "gradients": 4 * trained,
-            "optimizer": STATES[self.config.train.optimizer] * trained,
+            "optimizer": (STATES[self.config.train.optimizer] + 4 * self._layout.startswith("zero")) * trained,
             "reference": size * shape.parameters * self._reference,
-            "sampling copy": 2 * shape.parameters if gpu and engine in ("auto", "graph") else 0,
+            "exchange": self._exchange(size, trained),
+            "sampling copy": (2 if gpu else size) * shape.parameters * copied,
             "vLLM": VLLM * self.device.memory if gpu and engine == "vllm" else 0,
             "CUDA": CUDA if gpu else 0,
             "pages": self._pages(),
             "pass": self.a_pass(self.tokens, model.gradient_checkpointing is True),
         }
-        return {name: int(value) for name, value in found.items()}
+        shares = SHARES[self._layout]
+        return {name: int(value / (self.counts.devices if name in shares else 1)) for name, value in found.items()}
+
+    @property
+    def _layout(self) -> str:
+        layout = self.config.run.layout
+        return "replicated" if self.counts.devices == 1 or layout == "auto" else layout
+
+    @property
+    def _sharded(self) -> bool:
+        return "weights" in SHARES[self._layout]
+
+    def _exchange(self, size: int, trained: int) -> int:
+        """What devices exchange: DDP's copy of the gradients; DeepSpeed's two buckets; of weights in shares those of
+        two layers and of the head, whole, and the gradients of a layer.
+        """
+        if self.counts.devices == 1:
+            return 0
+        shape = self.shape
+        buckets = 4 * trained if self._layout == "replicated" else 0
+        buckets += 2 * 4 * min(trained, ZERO_BUCKET) * self._layout.startswith("zero")
+        layer = shape.linear // shape.layers
+        return buckets + self._sharded * (size * (2 * layer + shape.vocabulary * shape.hidden) + 4 * layer)
 
     def standing(self) -> int:
         """The bytes of all parts that are there all the time."""
@@ -306,6 +333,11 @@ class MemoryPlan:
 
     def fitted(self) -> MemoryPlan:
         """The same training with a value for each "auto", and no larger rollout.memory than there is room for."""
+        if self.config.run.layout == "auto":
+            whole = self.having(run__layout="replicated").fitted()
+            fits = self.counts.devices == 1 or peak(whole.least()) <= self.device.usable
+            tried = fits or refusal(self.having(run__layout="fsdp").config, self.counts.devices)
+            return whole if tried else self.having(run__layout="fsdp").fitted()
         device, left = self.device, self.device.usable - self.standing()
         room = left - self.parts()["gradients"]
         auto = self.config.train.update == "packed" and self.config.train.pass_tokens == "auto"
@@ -360,6 +392,8 @@ class MemoryPlan:
         if model.dtype != "bfloat16":
             ways |= {f"{words} model.dtype=bfloat16": {**more, **half} for words, more in ways.items()}
             ways = ways or {"model.dtype=bfloat16": half}
+        if self.counts.devices > 1 and self._layout != "fsdp":
+            ways["run.layout=fsdp"] = {"run__layout": "fsdp"}
         if model.gradient_checkpointing is False:
             ways["model.gradient_checkpointing=auto"] = {"model__gradient_checkpointing": "auto"}
         if self.config.rollout.engine == "vllm" and self.device.gpu:

@@ -23,6 +23,9 @@ from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
 from .packed import unpackable
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices
+from .ranks import wanted as ranks_wanted
+from .sharding import lacking as lacking_for_layout
+from .sharding import refusal, words
 from .verl.settings import compiled
 from .verl.settings import lacking as lacking_for_verl
 
@@ -96,6 +99,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
     config = settled(config)
     objective_of(config)
     _turns(config)
+    if why := refusal(config, devices):
+        raise PlanError(why)
     train, samples = config.train, config.grpo.samples
     if config.grpo.importance in ("token", "sequence") and train.update == "padded" and config.run.engine == "trl":
         raise PlanError(
@@ -198,8 +203,8 @@ def describe(
     made = TrainingPlan()
     made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
     trl = config.run.engine == "trl"
-    ranks = devices() if trl else config.cluster.processes
-    device = device or here()
+    ranks = _ranks(config, device) if trl else config.cluster.processes
+    device = device or here(ranks)
     shape, model = _model(config, made, note)
     config = settled(config, model, device.gpu)
     counts = batches(config, ranks)
@@ -219,7 +224,8 @@ def describe(
     made.say("batches", counts.words())
     _stages(config, counts, made)
     if need is not None:
-        made.say("memory", need.fitted().words())
+        made.say("layout", words(need.fitted().config.run.layout, ranks))
+        made.say("memory", need.fitted().words() + (", on each device" if ranks > 1 else ""))
         made.missing += filter(None, [need.lack()])
     made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
     made.say("evaluation", _evaluation(config))
@@ -233,9 +239,15 @@ def describe(
     return made
 
 
+def _ranks(config: Config, elsewhere: Device | None) -> int:
+    """The processes of a plan: those that there would be here, or as many as are asked for, for GPUs elsewhere."""
+    asked = config.run.processes
+    return asked if elsewhere is not None and asked != "auto" else ranks_wanted(config) or devices()
+
+
 def fitted(config: Config, source: ModelSource, prompt: int) -> MemoryPlan:
     """The plan of memory on the device that is here, and all settings that are auto. Refuse what does not fit."""
-    model, device = load_shape(source), here()
+    model, device = load_shape(source), here(devices())
     config = settled(config, model.config, device.gpu)
     shape = ModelShape.of(model, config.model.lora_targets)
     need = MemoryPlan(config, batches(config, devices()), shape, prompt, device)
@@ -249,7 +261,7 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     gpu = torch.cuda.is_available() if gpu is None else gpu
     if config.run.engine == "verl":
         return lacking_for_verl(config)
-    found = []
+    found = lacking_for_layout(config)
     vllm = config.rollout.engine == "vllm"
     for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):
         if wanted and importlib.util.find_spec(package) is None:

@@ -1,22 +1,172 @@
-"""Several devices: the first process writes the run directory and speaks, the others only work along."""
+"""Several processes of one training: the first writes the run directory and speaks, the others only work along.
+
+`start` makes them, one for each GPU, and waits. When one of them dies, the others are ended within GRACE_S seconds, and
+the error says which one it was and why. They end with their parent, however that ends.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..runs import Run, read_info, read_metrics
+from ..config import Config, to_toml, usable_cores
+from ..runs import Run, RunError, read_info, read_metrics
+
+GRACE_S = 15  # after the first death: a rank that is still there then is killed
+REFUSED = 2  # the exit status of a usage error
+REPORTS = "MICROCODER_RANK_REPORTS"  # in the environment of a rank that `start` made: where it leaves its last words
+
+
+class RankError(RuntimeError):
+    """A rank ended before its time. The message says which and why."""
+
+
+def wanted(config: Config) -> int:
+    """How many ranks are to be started; 0: this process trains by itself, or is a rank already."""
+    if config.run.engine != "trl" or "WORLD_SIZE" in os.environ:
+        return 0
+    import torch
+
+    visible, asked = torch.cuda.device_count(), config.run.processes
+    count = max(1, visible) if asked == "auto" else asked
+    if visible and count > visible:
+        raise ValueError(
+            f"run.processes={count}, but {visible} GPU{'s are' if visible > 1 else ' is'} visible here, and each "
+            f"process needs one of its own; set run.processes={visible} or auto"
+        )
+    return count if count > 1 or visible > 1 else 0  # of several GPUs one is given to a rank: TRL would take them all
+
+
+def start(config: Config, folder: Path, resume: bool, count: int) -> None:
+    """Train in `folder` with `count` ranks on this machine, and wait for them.
+
+    Raise ValueError where a rank refuses the settings, RankError where one dies.
+    """
+    with tempfile.TemporaryDirectory(prefix="microcoder-ranks-") as reports:
+        file = Path(reports) / "config.toml"
+        file.write_text(to_toml(config), encoding="utf-8")
+        command = [sys.executable, "-m", "microcoder.cli", "train", str(file), *["--resume"] * resume]
+        command += [f"train.folder={folder.parent}", f"train.name={folder.name}"]
+        environment = {"OMP_NUM_THREADS": str(max(1, usable_cores() // count)), **os.environ, REPORTS: reports}
+        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+        environment |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+        ranks = [
+            subprocess.Popen(
+                command,
+                env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on once
+                preexec_fn=_end_with_parent,
+            )
+            for rank in range(count)
+        ]
+        try:
+            failed = _first_failure(ranks)
+        except KeyboardInterrupt:
+            _end(ranks, signal.SIGINT)
+            _closed(folder, resume, status="stopped", reason="interrupted")
+            raise
+        finally:
+            _end(ranks, signal.SIGTERM)
+        if failed is not None:
+            raise _fault(failed, ranks[failed].returncode, count, Path(reports), folder, resume)
+
+
+def _first_failure(ranks: Sequence[subprocess.Popen[bytes]]) -> int | None:
+    """Wait until all ranks have ended well, or one has not: its number. Of several at once, one that was killed."""
+    while True:
+        codes = [rank.poll() for rank in ranks]
+        if failed := {code: n for n, code in reversed(list(enumerate(codes))) if code}:
+            return failed[min(failed)]
+        if all(code == 0 for code in codes):
+            return None
+        time.sleep(0.1)
+
+
+def _end(ranks: Sequence[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+    """Tell those that are still there to end; kill what is left after GRACE_S seconds."""
+    left = [rank for rank in ranks if rank.poll() is None]
+    for rank in left:
+        rank.send_signal(number)
+    until = time.monotonic() + GRACE_S
+    while any(rank.poll() is None for rank in left) and time.monotonic() < until:
+        time.sleep(0.1)
+    for rank in left:
+        if rank.poll() is None:
+            rank.kill()
+            rank.wait()
+
+
+def _fault(rank: int, code: int, count: int, reports: Path, folder: Path, resume: bool) -> Exception:
+    said = reports / f"rank-{rank}"
+    words = said.read_text(encoding="utf-8") if said.exists() else ""
+    if code == REFUSED and words:
+        _closed(folder, resume, status="failed", reason=words)
+        return ValueError(words)
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+    how += ", perhaps for lack of memory" * (code == -signal.SIGKILL) + f": {words}" * bool(words)
+    reason = f"rank {rank} of {count} {how}"
+    kept = _closed(folder, resume, status="failed", reason=reason)
+    again = f"; to go on from the last checkpoint: microcoder train {folder} --resume" if kept else ""
+    return RankError(f"{reason}; the other ranks were stopped{again}")
+
+
+def _closed(folder: Path, resume: bool, **fields: Any) -> bool:
+    """Write down how a run ended whose first rank could not; remove one in which nothing has happened yet."""
+    if not (folder / "run.json").exists():
+        return False
+    if not resume and not read_metrics(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    with contextlib.suppress(RunError), Run.resume(folder) as run:  # RunError: a process of the dead rank has its lock
+        run.update(**fields)
+    return True
+
+
+def _end_with_parent() -> None:
+    from torch.multiprocessing import _prctl_pr_set_pdeathsig  # type: ignore[attr-defined]
+
+    _prctl_pr_set_pdeathsig(signal.SIGTERM)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def report(error: BaseException) -> None:
+    """In a rank that `start` made: leave the reason why it ends to its parent."""
+    if started():
+        words = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        Path(os.environ[REPORTS], f"rank-{os.environ['RANK']}").write_text(words, encoding="utf-8")
+
+
+def started() -> bool:
+    """Whether `start` made this process; its parent then speaks of its end."""
+    return REPORTS in os.environ
 
 
 def devices() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def rank() -> int:
+    return int(os.environ.get("RANK", "0"))
+
+
 def first() -> bool:
     """Whether this process writes files and prints: rank 0."""
-    return int(os.environ.get("RANK", "0")) == 0
+    return rank() == 0
 
 
 def share(workers: int) -> int:
@@ -30,6 +180,24 @@ def together() -> None:
         from accelerate import PartialState
 
         PartialState(cpu=not _cuda()).wait_for_everyone()
+
+
+def shared(value: Any) -> Any:
+    """The first process's value, in all of them: for decisions from files, which another process may read too early."""
+    if devices() == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([value])[0]
+
+
+def gathered(value: Any) -> list[Any]:
+    """The values of all processes."""
+    if devices() == 1:
+        return [value]
+    from accelerate.utils import gather_object
+
+    return list(gather_object([value]))
 
 
 def open_run(make: Callable[[], Run], path: Path) -> Any:

@@ -20,8 +20,10 @@ from ..config import Config
 from ..grpo import PlateauWatch, WatchState
 from ..judge.base import Judging
 from ..models import ModelSource
-from ..runs import Run, write_rollouts
+from ..runs import Run, RunError, write_rollouts
+from .memory import STATES
 from .plan import Batches
+from .ranks import first, shared
 from .step import Batch, continued, evaluation, measures, records, texts
 
 if TYPE_CHECKING:  # verl has an environment of its own, without TRL
@@ -66,12 +68,15 @@ class StepRecorder(TrainerCallback):
         self.optimizing = 0.0
         self.finished: int | None = None  # the step that has just ended
         self.asked = False  # whether it asked for another stage
+        self.tested: float | None = None  # its test accuracy, if there was an evaluation
         self.watch: PlateauWatch | None = None
         if setup.config.grpo.temperature == "auto":
             target = setup.run.info["diversity_target"]
             self.watch = PlateauWatch(target, WINDOW, COOLDOWN, INCREMENT, HIGHEST)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.best_model_checkpoint:  # the run may have been moved
+            state.best_model_checkpoint = str(Path(args.output_dir) / Path(state.best_model_checkpoint).name)
         if state.global_step == 0 and not self.setup.run.metrics:
             before = self.evaluate(0)
             if before and self.trainer.is_world_process_zero():
@@ -81,6 +86,13 @@ class StepRecorder(TrainerCallback):
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.setup.observer.phase("sampling, judging, updating")
+        step, begins = divmod(state.global_step, self.setup.counts.updates)
+        if begins == 0 and self.saves(step + 1) and self.trainer.is_world_process_zero():
+            room_for_checkpoint(self.setup, self.trainer.model, step + 1)
+
+    def saves(self, step: int) -> bool:
+        """Whether a step ends with a checkpoint, as far as can be known before."""
+        return step >= self.last or step % self.setup.config.train.save_every == 0
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.optimizer_started = time.perf_counter()
@@ -93,7 +105,11 @@ class StepRecorder(TrainerCallback):
             return
         ends = self.finished >= self.last or self.asked
         control.should_training_stop = control.should_training_stop or ends
-        control.should_save = ends or self.finished % self.setup.config.train.save_every == 0
+        control.should_save = ends or self.saves(self.finished)
+        better = self.tested is not None and (state.best_metric is None or self.tested > state.best_metric)
+        if self.setup.config.train.keep_best and control.should_save and better:
+            state.best_metric = self.tested
+            state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
         self.finished = None
 
     def finish(self, logs: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +120,7 @@ class StepRecorder(TrainerCallback):
             metrics |= self.evaluate(step)
         if self.trainer.is_world_process_zero():
             write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
-        self.finished, self.asked = step, self.asks()
+        self.finished, self.asked, self.tested = step, shared(first() and self.asks()), metrics.get("test_accuracy")
         self.reset()
         return metrics
 
@@ -149,6 +165,7 @@ class StepRecorder(TrainerCallback):
             return {}
         started, train, trainer = time.perf_counter(), self.setup.config.train, self.trainer
         self.setup.observer.phase("evaluating")
+        trainer.refresh()
         mine = range(trainer.accelerator.process_index, len(problems), trainer.accelerator.num_processes)
         limit = train.eval_max_response_tokens
         top = self.setup.config.eval_top()
@@ -201,6 +218,38 @@ def tested(metrics: dict[str, Any]) -> str:
     within = f"{low:.1%} to {high:.1%}; " if low is not None and low < high else ""
     counted = f"{metrics['test_problems']} problems, mean of {metrics['test_tries']} tries"
     return f"{metrics['test_accuracy']:.1%} ({within}{counted})"
+
+
+def room_for_checkpoint(setup: TrlSetup, model: Any, step: int) -> None:
+    """Before a step that ends with a checkpoint: refuse it where the disk has no room for that."""
+    folder = setup.run.path
+    needed, free = checkpoint_bytes(setup.config, model), shutil.disk_usage(folder).free
+    if needed > free:
+        raise RunError(
+            f"the checkpoint of step {step} takes about {needed / 1e9:.2f} GB, and {folder} has {free / 1e9:.2f} GB "
+            "free; an old one is removed only when the new one is whole. Free some space, then go on: "
+            f"microcoder train {folder} --resume"
+        )
+
+
+def checkpoint_bytes(config: Config, model: Any) -> int:
+    """About what a checkpoint takes: what is trained, and the optimizer's states. With FSDP2 the weights are in it
+    twice, for others to load and to go on with.
+    """
+    found = 0.0
+    for weight in model.parameters():
+        if weight.requires_grad:
+            size = weight.element_size() * (2 if config.run.layout == "fsdp" else 1)
+            found += getattr(weight, "ds_numel", weight.numel()) * (size + STATES[config.train.optimizer])
+    return int(found) + (1 << 20)
+
+
+def drop_old(folder: Path, keep: int, best: str | None) -> None:
+    """Remove all checkpoints but the newest ones and the best one."""
+    numbered = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    for old in numbered[:-keep]:
+        if best is None or old.name != Path(best).name:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

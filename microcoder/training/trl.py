@@ -42,9 +42,10 @@ from ..schema import Problem
 from .arguments import adapter, arguments, importance_of, optimizer_of
 from .packed import share_prompts
 from .plan import Batches, objective_of, order
-from .recorder import saving
+from .recorder import drop_old, saving
+from .sharding import allow_on_cpu
 from .step import Batch, alike, collect, dealt, drawn, load_model
-from .update import PackedUpdates, Update, scored
+from .update import PackedUpdates, Update, nothing, scored
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
@@ -67,6 +68,7 @@ class TrlStageTrainer(GRPOTrainer):
         crowded: bool = False,
     ) -> None:
         self.sampler: Any = None
+        self.sharded = config.run.layout in ("fsdp", "zero3")  # a rank holds only its share of the weights
         self.note, self.crowded = note, crowded
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
         self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
@@ -92,6 +94,10 @@ class TrlStageTrainer(GRPOTrainer):
             reference, start = self.accelerator.unwrap_model(self.ref_model), self.accelerator.unwrap_model(self.model)
             reference.load_state_dict(start.state_dict())
 
+    def create_accelerator_and_postprocess(self) -> None:
+        super().create_accelerator_and_postprocess()
+        self.is_fsdp_enabled = allow_on_cpu(self.accelerator, self.args) or self.is_fsdp_enabled
+
     # --- rollouts
 
     def steps_done(self) -> int:
@@ -106,6 +112,7 @@ class TrlStageTrainer(GRPOTrainer):
 
     def _rollout(self, numbers: list[int]) -> dict[str, Any]:
         started = time.perf_counter()
+        self.refresh()
         samples, rank = self.counts.samples, self.accelerator.process_index
         groups = numbers[::samples]
         if numbers != [n for n in groups for _ in range(samples)]:
@@ -174,6 +181,9 @@ class TrlStageTrainer(GRPOTrainer):
         if self.use_vllm:
             yield from self._with_vllm(prompts, sampling)
             return
+        if self.sharded:
+            yield from self.sampler(prompts, sampling)
+            return
         training = self.model_wrapped.training
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
             model.eval()
@@ -182,15 +192,30 @@ class TrlStageTrainer(GRPOTrainer):
             finally:
                 model.train(training)
 
-    def _sampler_of(self, model: Any) -> Any:
-        """Made once: it keeps room for keys and values, and captured graphs."""
+    def refresh(self) -> None:
+        """Before responses are sampled: where a rank holds only a share of the weights, its copy of them is made new.
+
+        This is all that ranks do together until responses are judged, so each may sample as often as it needs to, as
+        in dynamic sampling and later turns.
+        """
+        if not self.sharded or self.use_vllm:
+            return
+        model = self.accelerator.unwrap_model(self.model_wrapped)
         if self.sampler is None:
-            rollout = self.config.rollout
-            self.sampler = sampler_for(
-                model, self.eos_token_ids, rollout.engine, rollout.batch, rollout.memory, self.note
-            )
+            self.sampler = self._new_sampler(model)
+        else:
+            self.sampler.refresh(model)
+
+    def _sampler_of(self, model: Any) -> Any:
+        if self.sampler is None:
+            self.sampler = self._new_sampler(model)
         self.sampler.model = model
         return self.sampler
+
+    def _new_sampler(self, model: Any) -> Any:
+        """Made once: it keeps room for keys and values, and captured graphs."""
+        rollout, ends = self.config.rollout, self.eos_token_ids
+        return sampler_for(model, ends, rollout.engine, rollout.batch, rollout.memory, self.note, self.sharded)
 
     def _with_vllm(self, prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
         """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
@@ -253,6 +278,7 @@ class TrlStageTrainer(GRPOTrainer):
             self._reference if self.objective.kl else None,
             importance_of(self.config),
             self.config.grpo.importance_cap,
+            self.config.run.layout != "replicated",
         )
 
     def _reference(self, packed: Any, score: Any) -> torch.Tensor:
@@ -295,7 +321,7 @@ class TrlStageTrainer(GRPOTrainer):
         attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
         mask = _trained(inputs)  # (n, t)
         if not len(ids):  # nothing to learn from in this pass, on any device
-            return 0.0 * next(weight for weight in model.parameters() if weight.requires_grad).sum()
+            return nothing(ids.device)
         logprobs, _, _ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.size(1))
         old = inputs.get("old_per_token_logps")
         result = policy_loss(
@@ -335,7 +361,11 @@ class TrlStageTrainer(GRPOTrainer):
             return self._logprobs(model, input_ids, attention_mask, logits_to_keep, *args, **kwargs)
         found = torch.zeros(len(input_ids), logits_to_keep, device=input_ids.device)
         rows = kwargs.pop("batch_size", None) or len(input_ids)
-        for pick, start, end in alike(attention_mask, logits_to_keep, self._live(len(input_ids)), rows):
+        parts = list(alike(attention_mask, logits_to_keep, self._live(len(input_ids)), rows))
+        if self.sharded:  # weights are gathered in each pass, so that all ranks have to make as many
+            idle = list(alike(attention_mask, logits_to_keep, torch.tensor([0]), 1))
+            parts += idle * (self._most(len(parts)) - len(parts))
+        for pick, start, end in parts:
             ids, mask = input_ids[pick, start:end], attention_mask[pick, start:end]
             keep = end - (input_ids.size(1) - logits_to_keep)
             found[pick, :keep] = self._logprobs(model, ids, mask, keep, *args, **kwargs)[0].to(found.dtype)
@@ -403,6 +433,8 @@ class TrlStageTrainer(GRPOTrainer):
         started = time.perf_counter()
         with saving(self.folder / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*args, **kwargs)
+        if self.is_world_process_zero():
+            drop_old(self.folder, self.config.train.keep_checkpoints, self.state.best_model_checkpoint)
         self.seconds["checkpoint"] += time.perf_counter() - started
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:

@@ -68,6 +68,7 @@ class PackedUpdates:
     reference: Callable[[Packed, Score], Tensor] | None = None
     importance: str = "none"
     cap: float = 2.0
+    sharded: bool = False  # gradients lie in shares on several devices
     old: dict[int, Tensor] = field(default_factory=dict)  # by id(response): its log-probabilities before the step
     differences: list[Tensor] = field(default_factory=list)  # log p_trainer - log p_sampler of each token trained on
 
@@ -221,15 +222,28 @@ class PackedUpdates:
         total = torch.zeros((), device=self.device)
         n = 0
         for n, part in enumerate(update.passes, 1):
-            with nullcontext() if n == update.count else self.accelerator.no_sync(model):
+            last = n == update.count
+            # shares of gradients are exchanged in every pass: whole ones would not fit
+            with nullcontext() if last or self.sharded else self.accelerator.no_sync(model):
                 result = self.loss(model, part, update, limit)
                 count(result)
-                # gradients are averaged over the devices
-                self.accelerator.backward(result.loss * self.accelerator.num_processes)
+                self._backward(result.loss * self.accelerator.num_processes, last)  # which averages over the devices
             total += result.loss.detach()
         if not n:  # nothing to learn from, on any device
-            self.accelerator.backward(0.0 * next(w for w in model.parameters() if w.requires_grad).sum())
+            self._backward(nothing(self.device), last=True)
         return total
+
+    def _backward(self, loss: Tensor, last: bool) -> None:
+        engine = getattr(self.accelerator, "deepspeed_engine_wrapped", None)
+        if engine is None:
+            self.accelerator.backward(loss)
+        else:  # DeepSpeed makes its step in the last one
+            engine.backward(loss, sync_gradients=last)
+
+
+def nothing(device: Any) -> Tensor:
+    """A loss that no weight has a part in. One of a weight times 0 would be a DTensor where weights are sharded."""
+    return torch.zeros((), device=device, requires_grad=True)
 
 
 def scored(model: Any, packed: Packed, *, autocast: Callable[[], Any]) -> Tensor:

@@ -250,9 +250,9 @@ def test_the_weights_that_an_adapter_makes_anew_are_not_all_kept_at_once(monkeyp
     model, merged, alive = adapted(), [], []
     own = shadow.weights
 
-    def observed(model):
+    def observed(model, dtype):
         kept = {weight.data_ptr() for weight in model.parameters()}
-        for name, weight in own(model):
+        for name, weight in own(model, dtype):
             if weight.data_ptr() not in kept:
                 merged.append(weakref.ref(weight))
                 alive.append(sum(one() is not None for one in merged))

@@ -14,7 +14,7 @@ from microcoder.training.plan import PlanError, batches, describe
 
 def test_a_dry_run_names_a_model_that_cannot_be_had_and_does_not_fit_and_the_learning_rate(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "hub_fault", lambda name: "the hub cannot be used: offline")
-    monkeypatch.setattr(plan, "here", lambda: Device(23 * GIB, gpu=False))
+    monkeypatch.setattr(plan, "here", lambda ranks=1: Device(23 * GIB, gpu=False))
     config = load(find("demo"), ["model.name=Qwen/Qwen3-4B"])
     found = describe(config, tmp_path / "run")
     model, room = found.missing
@@ -35,7 +35,7 @@ def test_a_dry_run_names_a_gguf_file_that_cannot_be_used_and_goes_on(tmp_path):
 
 def test_a_model_that_the_hub_has_and_that_fits_is_not_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "hub_fault", lambda name: "")
-    monkeypatch.setattr(plan, "here", lambda: Device(120 * GIB, gpu=False))
+    monkeypatch.setattr(plan, "here", lambda ranks=1: Device(120 * GIB, gpu=False))
     assert describe(load(find("demo"), ["model.name=Qwen/Qwen3-4B"]), tmp_path / "run").missing == []
 
 

@@ -7,6 +7,7 @@ trains without a stop in this process.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from train_runs import TINY, Listening, resumed, same, timeless, trained, weight
 
 import microcoder
 from microcoder.runs import Run, RunError, checkpoints, read_info, read_metrics, steps
+from microcoder.training import recorder
 
 RUN = (
     "data.train_size=5",  # epochs of two steps: order and chance must be right beyond the first
@@ -171,9 +173,14 @@ def small_disk(tmp_path):
         subprocess.run(["umount", "-l", place], check=True)
 
 
-def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(small_disk, story):
+def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(small_disk, story, monkeypatch):
     place, enlarge = small_disk
     options = (*RUN, "train.save_every=1", "train.steps=2")
+    with pytest.raises(RunError, match=r"the checkpoint of step 2 takes about .*--resume"):
+        trained(place / "run", *options)
+    assert read_info(place / "run")["steps_done"] == 1  # nothing of step 2 was sampled
+    shutil.rmtree(place / "run")
+    monkeypatch.setattr(recorder, "checkpoint_bytes", lambda *_: 0)  # as if the room were taken by others meanwhile
     with pytest.raises(RunError, match=r"the disk is full, so .*checkpoint-4 could not be written.*--resume"):
         trained(place / "run", *options)
     info = read_info(place / "run")

@@ -1,0 +1,105 @@
+"""A trained model for use elsewhere: whole weights in bfloat16, adapters merged, a card with the run's figures."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..config import Config
+from ..config import load as load_config
+from ..models import ModelSource, resolve
+from ..models.weights import load, load_tokenizer
+from ..runs import RunError, checkpoints, read_info, read_metrics
+
+
+def export(run: str | Path, folder: str | Path, checkpoint: str = "last") -> Path:
+    """Write the model of a run into `folder`, which must not be there yet. Return the checkpoint it was made of.
+
+    checkpoint   last, best (by test accuracy, of those that are kept), or the step of one
+    """
+    run, folder = Path(run), Path(folder)
+    info, config = read_info(run), load_config(run / "config.toml")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"{folder} exists already; name a folder that does not")
+    chosen, step = _chosen(run, config, checkpoint)
+    found = resolve(str(chosen))
+    base = resolve(config.model.name)
+    source = found if found.adapter is None else ModelSource(found.name, base.path, found.adapter)
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    load(source, torch.bfloat16).save_pretrained(part)
+    load_tokenizer(source).save_pretrained(part)
+    (part / "README.md").write_text(card(run, info, config, step), encoding="utf-8")
+    if folder.exists():
+        folder.rmdir()
+    part.replace(folder)
+    return chosen
+
+
+def _chosen(run: Path, config: Config, wanted: str) -> tuple[Path, int]:
+    """The folder of a checkpoint, and its step."""
+    updates = config.train.train_batch_size // (config.train.ppo_mini_batch_size or config.train.train_batch_size)
+    kept = {number // updates: run / "checkpoints" / f"checkpoint-{number}" for number in checkpoints(run)}
+    if not kept:
+        raise RunError(
+            f"{run} has no checkpoint yet; one is written every train.save_every={config.train.save_every} steps"
+        )
+    if wanted == "last":
+        return kept[max(kept)], max(kept)
+    if wanted == "best":
+        lines = [line for line in read_metrics(run) if line["step"] in kept and line.get("test_accuracy") is not None]
+        if not lines:
+            raise RunError(f"no checkpoint of {run} was evaluated at its step ({_listed(kept)}); use --checkpoint last")
+        step = max(lines, key=lambda line: (line["test_accuracy"], -line["step"]))["step"]
+        return kept[step], step
+    if wanted.isdigit() and int(wanted) in kept:
+        return kept[int(wanted)], int(wanted)
+    raise RunError(
+        f"{run} has no checkpoint {wanted}; it has those of {_listed(kept)}: --checkpoint last, best or a step"
+    )
+
+
+def _listed(kept: dict[int, Path]) -> str:
+    return f"step{'s' * (len(kept) > 1)} {', '.join(map(str, sorted(kept)))}"
+
+
+def card(run: Path, info: dict[str, Any], config: Config, step: int) -> str:
+    """A model card: what it was made of, and how it did."""
+    train, grpo = config.train, config.grpo
+    lines = read_metrics(run)
+    tests = [line for line in lines if line.get("test_accuracy") is not None and line["step"] <= step]
+    named = config.model.name if "/" in config.model.name and not Path(config.model.name).exists() else None
+    head = ["---", "library_name: transformers", "pipeline_tag: text-generation", "tags: [code, grpo, microcoder]"]
+    head += [f"base_model: {named}"] * bool(named) + ["---", "", f"# {run.name}", ""]
+    adapter = f", a LoRA adapter of rank {config.model.lora_rank}, merged" if config.model.lora_rank else ""
+    about = [
+        f"{config.model.name} after {step} steps of reinforcement learning with MicroCoder ({grpo.preset}{adapter}).",
+        "Weights in bfloat16.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| problems | {config.data.train} |",
+        f"| a step | {train.train_batch_size} problems x {grpo.samples}, up to {train.max_response_tokens} tokens |",
+        f"| sampling temperature | {info.get('temperature', grpo.temperature)} |",
+        f"| optimizer | {train.optimizer}, learning rate {train.lr:g} |",
+        f"| seed | {train.seed} |",
+        f"| versions | {json.dumps(info.get('versions', {}))} |",
+    ]
+    trained = [line for line in lines if line["step"] == step and line.get("reward") is not None]
+    about += [f"| mean reward of the last step | {line['reward']:.3f} |" for line in trained]
+    if tests:
+        about += ["", f"Accuracy on {tests[0]['test_problems']} test problems ({config.data.test}), mean of "]
+        about[-1] += f"{tests[0]['test_tries']} tries at temperature {train.eval_temperature:g}, with 95% intervals:"
+        about += ["", "| step | accuracy | from | to |", "|---|---|---|---|"]
+        rows = [tests[0], *tests[-1:]] if len(tests) > 1 else tests
+        for line in rows:
+            low, high = (line.get(f"test_accuracy_{side}") for side in ("low", "high"))
+            span = [f"{value:.1%}" if value is not None else "" for value in (low, high)]
+            about.append(f"| {line['step']} | {line['test_accuracy']:.1%} | {span[0]} | {span[1]} |")
+    else:
+        about += ["", "The run had no evaluation."]
+    return "\n".join([*head, *about]) + "\n"
