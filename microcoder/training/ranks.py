@@ -14,9 +14,13 @@ def devices() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def rank() -> int:
+    return int(os.environ.get("RANK", "0"))
+
+
 def first() -> bool:
     """Whether this process writes files and prints: rank 0."""
-    return int(os.environ.get("RANK", "0")) == 0
+    return rank() == 0
 
 
 def share(workers: int) -> int:
@@ -30,6 +34,26 @@ def together() -> None:
         from accelerate import PartialState
 
         PartialState(cpu=not _cuda()).wait_for_everyone()
+
+
+def told(value: Any) -> Any:
+    """The first process's value, in all processes."""
+    if devices() == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    together()  # which begins the connection
+    return broadcast_object_list([value])[0]
+
+
+def gathered(rows: list[Any]) -> list[Any]:
+    """The rows of all processes, in all processes."""
+    if devices() == 1:
+        return rows
+    from accelerate.utils import gather_object
+
+    together()
+    return list(gather_object(rows))
 
 
 def open_run(make: Callable[[], Run], path: Path) -> Any:
