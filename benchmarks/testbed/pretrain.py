@@ -70,6 +70,12 @@ def main() -> int:
     parser.add_argument("--loop", type=float, default=0.05, help="share of loops (0.05); the rest is direct")
     parser.add_argument("--guess", type=float, default=0.25, help="share of right ones among direct answers (0.25)")
     parser.add_argument("--slip", type=float, default=0.002, help="share of wrong lines in traces (0.002)")
+    parser.add_argument(
+        "--sharp",
+        type=float,
+        default=1.0,
+        help="logits are multiplied by it in the end: above 1, a model that is too sure",
+    )
     parser.add_argument("--steps", type=int, default=4000, help="updates (4000)")
     parser.add_argument(
         "--minutes", type=float, help="stop after so much time of the processor, the learning rate at its end"
@@ -94,6 +100,7 @@ def main() -> int:
     model = build(args.size, tokenizer).to(args.device)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters, {len(tokenizer)} tokens", flush=True)
     done = train(model, batches(tokenizer, shares, args), args)
+    sharpen(model, args.sharp)
     save(model, tokenizer, args.out / "model", {**vars(args), **done, "out": None, "device": None})
     print(f"{args.out}/model: {done['updates']} updates, {done['tokens'] / 1e6:.1f} M tokens, {done['seconds']:.0f} s")
     return 0
@@ -267,6 +274,12 @@ def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Names
             total.zero_()
     seconds = {"seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - used}
     return {"updates": step, "tokens": tokens, **seconds}
+
+
+@torch.no_grad()
+def sharpen(model: LlamaForCausalLM, factor: float) -> None:
+    """Multiply the logits: temperature T is then what T / factor was, so the shares asked for are those at T = factor."""
+    model.model.norm.weight *= factor
 
 
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, how: dict) -> None:

@@ -7,11 +7,11 @@ which says that D decides but gives no rule:
    is solved with probability p, estimated without bias from c right ones of n as c (n - c) / (n (n - 1)).
 2. **Something to gain.** A problem counts by the share of wrong responses, 1 - p, at the temperature with the highest
    accuracy. What the model can do already has a signal at high temperatures too, but only since nonsense is wrong.
-3. **Smoothed.** A few hundred responses scatter. The signal at a temperature is averaged with its neighbours' (1 : 2 : 1).
+3. **Smoothed.** A few hundred responses scatter, so the signal is averaged with that of the neighbours (1 : 2 : 1).
 4. **The highest temperature with at least SIGNAL of the largest signal is chosen**: training makes a policy colder, so
    of equals the warmer one lasts longer.
-5. **D is the constraint**: at least DIVERSE of D at the model's own likelihood, which is T = 1, so that what is compared
-   is not nearly the same text.
+5. **D is the constraint**: at least DIVERSE of D at the model's own likelihood, which is T = 1, so that responses which
+   are compared are not nearly the same.
 
 Only samples are needed: no pilot runs, no value of D that training settles on. Where nothing can be learnt at any
 temperature, the nearest to 1 is taken, and the reason says so.
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 OWN = 1.0  # the temperature of the model's own likelihood
-SIGNAL = 0.9  # of the largest one
+SIGNAL = 0.95  # of the largest one
 DIVERSE = 0.5  # of D at OWN
 
 
@@ -97,7 +97,9 @@ def choose_temperature(probes: Sequence[TemperatureProbe]) -> Choice:
     top = max(found[n] for n in allowed)
     values = tuple(map(float, found))
     if top <= 0:
-        reason = f"no temperature gives a signal, so T = {own.temperature:g} is taken: the problems may be too hard, or too easy"
+        reason = (
+            f"no temperature gives a signal, so T = {own.temperature:g} is taken; the problems may be too hard or easy"
+        )
         return Choice(own.temperature, reason, values)
     chosen = max(n for n in allowed if found[n] >= SIGNAL * top)
     peak = probes[max(allowed, key=lambda n: found[n])].temperature
@@ -109,5 +111,7 @@ def choose_temperature(probes: Sequence[TemperatureProbe]) -> Choice:
     )
     colder = [n for n in range(len(probes)) if n not in allowed and found[n] > top]
     if colder:
-        reason += f"; T = {probes[colder[-1]].temperature:g} has more signal, but its D is {probes[colder[-1]].diversity:.3f}"
+        reason += (
+            f"; T = {probes[colder[-1]].temperature:g} has more signal, but its D is {probes[colder[-1]].diversity:.3f}"
+        )
     return Choice(one.temperature, reason, values)

@@ -1,7 +1,7 @@
 """T(D): sample problems over a grid of temperatures, without training, and choose (`grpo/temperature.py` has the rule).
 
 1. The same problems are sampled at every temperature, as training samples them; each temperature draws for itself.
-2. There are so many problems that sampling is at most SHARE of the run's responses, but at least FEWEST.
+2. There are so many problems that sampling is at most a tenth of the run's responses, but at least 16 (`plan.py`).
 3. D is that of responses up to the end of their last fenced block: text after the program does not change the reward,
    and its variety says nothing about the programs'.
 4. Of several processes each samples a part of the problems; all choose from what all have found.
@@ -31,13 +31,12 @@ from ..judge.remote import open_judge
 from ..models import ModelSource, cache, resolve
 from ..models.weights import load_tokenizer
 from ..sampling import Sampling
+from .plan import GRID, probe_words, probed
 from .problems import load_problems, with_prompts
 from .ranks import devices, gathered, rank, share, together, told
 from .recorder import TrainingObserver
 from .step import drawn, weights_of
 
-GRID = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
-MOST, FEWEST, SHARE = 64, 16, 0.1
 FENCE = "```"
 Row = tuple[int, int, int, float]  # a problem's place, its right and its judged responses, their D
 
@@ -61,34 +60,18 @@ class TemperatureCalibration:
         return {"temperature": self.temperature, "reason": self.choice.reason, "probes": probes}
 
 
-def problems_for(config: Config, grid: Sequence[float] = GRID) -> int:
-    """The number of problems to sample at each temperature."""
-    affordable = SHARE * config.train.steps * config.train.train_batch_size / len(grid)
-    return max(FEWEST, min(MOST, int(affordable)))
-
-
-def cost(config: Config, grid: Sequence[float] = GRID, count: int = 0) -> str:
-    """What a calibration samples, beside a run."""
-    count, samples = count or problems_for(config, grid), config.grpo.samples
-    of_run = len(grid) * count / (config.train.steps * config.train.train_batch_size)
-    return (
-        f"{len(grid)} temperatures x {count} problems x {samples} samples = {len(grid) * count * samples:,} responses, "
-        f"{of_run:.0%} of the run's; none is trained on"
-    )
-
-
 def calibrate(
     config: Config, observer: TrainingObserver, grid: Sequence[float] = GRID, count: int = 0
 ) -> TemperatureCalibration:
     """Sample at every temperature, and choose. `count`: problems; 0: as many as the run can afford."""
     together()
-    grid, count = sorted(grid), count or problems_for(config, grid)
+    grid, count = sorted(grid), count or probed(config, grid)
     source = resolve(config.model.name, progress=observer.note)
     notes = Notes(config, source, count)
     known = told(notes.read() if rank() == 0 else None)
     missing = [temperature for temperature in grid if f"{temperature:g}" not in known]
     if missing:
-        observer.note(f"T(D): {cost(config, missing, count)}")
+        observer.note(f"T(D): {probe_words(config, missing, count)}")
         known |= _probe(config, source, missing, count, observer)
         if rank() == 0:
             notes.write(known)
@@ -149,8 +132,14 @@ class Notes:
     """What was measured before, for these very settings."""
 
     def __init__(self, config: Config, source: ModelSource, count: int) -> None:
-        judge = {name: value for name, value in config.judge.model_dump().items() if name not in ("workers", "queue", "on")}
-        relevant = [config.model.model_dump(), config.data.model_dump(exclude={"test", "test_size", "test_data"}), judge]
+        judge = {
+            name: value for name, value in config.judge.model_dump().items() if name not in ("workers", "queue", "on")
+        }
+        relevant = [
+            config.model.model_dump(),
+            config.data.model_dump(exclude={"test", "test_size", "test_data"}),
+            judge,
+        ]
         relevant.append([config.rollout.top_p, config.rollout.top_k, config.grpo.samples])
         relevant.append([config.train.max_response_tokens, config.train.seed, count, devices()])
         folders = [Path(folder) for folder in (source.path, source.adapter) if folder]
