@@ -278,7 +278,7 @@ def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Names
 
 @torch.no_grad()
 def sharpen(model: LlamaForCausalLM, factor: float) -> None:
-    """Multiply the logits: temperature T is then what T / factor was, so the shares asked for are those at T = factor."""
+    """Multiply the logits. T is then what T / factor was: the shares that were asked for are those at T = factor."""
     model.model.norm.weight *= factor
 
 

@@ -98,7 +98,6 @@ OURS = {  # read by our own code, in the trainer's process
     "train.stages",
 }
 REFUSED = {
-    "grpo.diversity_target": "grpo.temperature=auto",  # of no use without it
     "grpo.dynamic_sampling": "grpo.dynamic_sampling=2",
     "grpo.feedback": "grpo.turns=2",  # of no use without it
     "grpo.importance": "grpo.importance=token",
