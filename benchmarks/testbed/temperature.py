@@ -71,6 +71,7 @@ def main() -> int:
     parser.add_argument("--grid", type=numbers, default=GRID, help="temperatures (0.4,0.6,...,1.6)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each temperature (3)")
     parser.add_argument("--draws", type=int, default=5, help="choices of the rule for each model (5)")
+    parser.add_argument("--problems", type=int, default=64, help="what each choice samples at a temperature (64)")
     parser.add_argument("--models", nargs="+", choices=BEDS, default=list(BEDS))
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side (1)")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -145,7 +146,7 @@ def ask(args: argparse.Namespace, name: str, draw: int) -> dict[str, Any]:
     """Have the rule choose, by other problems for each draw; what it samples is kept in the cache."""
     config = settings(args, name, f"train.seed={draw}")
     with remembering(calibration):
-        found = calibration.calibrate(config, Silent(), args.grid).record()
+        found = calibration.calibrate(config, Silent(), args.grid, args.problems).record()
     path = args.out / name / f"choice-{draw}.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"{name}, draw {draw}: {found['reason']}", flush=True)
@@ -233,7 +234,7 @@ def row(args: argparse.Namespace, name: str) -> dict[str, Any]:
             "before": statistics.fmean(means[t] for t in old),
             "1.0": means[1.0],
         },
-        "cost": probe_words(config, args.grid),
+        "cost": probe_words(config, args.grid, args.problems),
         "probes": [
             {key: statistics.fmean(choice["probes"][n][key] for choice in choices) for key in PROBED}
             for n in range(len(args.grid))

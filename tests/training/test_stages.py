@@ -157,6 +157,17 @@ def test_what_was_measured_is_kept_and_other_settings_measure_anew(cache):
     assert [probe.diversity for probe in greedy.probes] == [0, 0]  # probes are sampled as training samples
 
 
+def test_processes_share_the_problems_and_choose_from_all_of_them(cache, monkeypatch):
+    found = {}
+    for rank in (0, 1):
+        monkeypatch.setattr(calibrating, "rank", lambda rank=rank: rank)
+        monkeypatch.setattr(calibrating, "devices", lambda: 2)
+        monkeypatch.setattr(calibrating, "gathered", lambda rows, rank=rank: found.setdefault(rank, rows))
+        calibrate(settings(*AUTO), Listening(), [1.0], 5)
+        shutil.rmtree(calibrating.cache() / "calibrations", ignore_errors=True)  # the second one writes nothing
+    assert [[row[0] for row in found[rank]] for rank in (0, 1)] == [[0, 2, 4], [1, 3]]
+
+
 @pytest.mark.parametrize(
     ("steps", "batch", "problems"),
     [(100, 64, 64), (300, 64, 64), (40, 64, 28), (4, 8, 16)],  # the most; a tenth of the run; the fewest
