@@ -132,16 +132,13 @@ class Notes:
     """What was measured before, for these very settings."""
 
     def __init__(self, config: Config, source: ModelSource, count: int) -> None:
-        judge = {
-            name: value for name, value in config.judge.model_dump().items() if name not in ("workers", "queue", "on")
-        }
-        relevant = [
+        relevant: list[Any] = [
             config.model.model_dump(),
-            config.data.model_dump(exclude={"test", "test_size", "test_data"}),
-            judge,
+            config.data.model_dump(),
+            config.judge.model_dump(exclude={"workers", "queue", "on"}),
+            [config.rollout.top_p, config.rollout.top_k, config.grpo.samples],
+            [config.train.max_response_tokens, config.train.seed, count, devices()],
         ]
-        relevant.append([config.rollout.top_p, config.rollout.top_k, config.grpo.samples])
-        relevant.append([config.train.max_response_tokens, config.train.seed, count, devices()])
         folders = [Path(folder) for folder in (source.path, source.adapter) if folder]
         weights = sorted(file for folder in folders for file in folder.glob("*.safetensors"))
         stamps = [_stamp(path) for path in (Path(config.data.train), *weights) if path.is_file()]
