@@ -26,8 +26,8 @@ from .shown import echo
 def command(words: tuple[str, ...], grid: str | None, problems: int | None, output: str, as_json: bool) -> int:
     """Sample problems over a grid of temperatures and choose one: T(D).
 
-    Nothing is trained. Chosen is the highest temperature at which a response teaches nearly as much as at the best one,
-    and responses are diverse enough. Measurements are kept, so a second call is quick. In a configuration,
+    Nothing is trained. Chosen is the middle of the temperatures at which a response teaches nearly as much as at the
+    best one, and responses are diverse enough. Measurements are kept, so a second call is quick. In a configuration,
     grpo.temperature="auto" does all this before training.
     """
     from ..config import ConfigError, configuration

@@ -8,8 +8,8 @@ which says that D decides but gives no rule:
 2. **Something to gain.** A problem counts by the share of wrong responses, 1 - p, at the temperature with the highest
    accuracy. What the model can do already has a signal at high temperatures too, but only since nonsense is wrong.
 3. **Smoothed.** A few hundred responses scatter, so the signal is averaged with that of the neighbours (1 : 2 : 1).
-4. **The highest temperature with at least SIGNAL of the largest signal is chosen**: training makes a policy colder, so
-   of equals the warmer one lasts longer.
+4. **The middle of all temperatures with at least SIGNAL of the largest signal is chosen**, of two the warmer. The curve
+   is flat at its top, where noise moves the largest value about; the middle is farthest from where signal is lost.
 5. **D is the constraint**: at least DIVERSE of D at the model's own likelihood, which is T = 1, so that responses which
    are compared are not nearly the same.
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 OWN = 1.0  # the temperature of the model's own likelihood
-SIGNAL = 0.95  # of the largest one
+SIGNAL = 0.8  # of the largest one
 DIVERSE = 0.5  # of D at OWN
 
 
@@ -86,7 +86,7 @@ def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def choose_temperature(probes: Sequence[TemperatureProbe]) -> Choice:
-    """Choose the highest temperature with nearly the largest signal, of those that are diverse enough."""
+    """Choose the middle of the temperatures with a large signal, of those that are diverse enough."""
     if not probes:
         raise ValueError("there are no probes to choose from; sample the probe problems at one temperature or more")
     probes = sorted(probes, key=lambda probe: probe.temperature)
@@ -101,17 +101,16 @@ def choose_temperature(probes: Sequence[TemperatureProbe]) -> Choice:
             f"no temperature gives a signal, so T = {own.temperature:g} is taken; the problems may be too hard or easy"
         )
         return Choice(own.temperature, reason, values)
-    chosen = max(n for n in allowed if found[n] >= SIGNAL * top)
-    peak = probes[max(allowed, key=lambda n: found[n])].temperature
-    one = probes[chosen]
+    good = [n for n in allowed if found[n] >= SIGNAL * top]
+    one = probes[min(allowed, key=lambda n: (abs(2 * n - good[0] - good[-1]), -n))]
+    low, high = (probes[n].temperature for n in (good[0], good[-1]))
     reason = (
-        f"T = {one.temperature:g} is the highest temperature with at least {SIGNAL:.0%} of the largest signal: "
-        f"{found[chosen]:.4f} of {top:.4f}, which is at T = {peak:g}; D is {one.diversity:.3f}, "
-        f"and at least {least:.3f} was needed, {DIVERSE:.0%} of D at T = {own.temperature:g}"
+        f"T = {one.temperature:g} is the middle of {low:g} to {high:g}, where the signal is at least {SIGNAL:.0%} of the "
+        f"largest, {top:.4f}; D is {one.diversity:.3f}, and at least {least:.3f} was needed, {DIVERSE:.0%} of D at "
+        f"T = {own.temperature:g}"
     )
     colder = [n for n in range(len(probes)) if n not in allowed and found[n] > top]
     if colder:
-        reason += (
-            f"; T = {probes[colder[-1]].temperature:g} has more signal, but its D is {probes[colder[-1]].diversity:.3f}"
-        )
+        denied = probes[colder[-1]]
+        reason += f"; T = {denied.temperature:g} has more signal, but its D is {denied.diversity:.3f}"
     return Choice(one.temperature, reason, values)

@@ -57,13 +57,15 @@ def test_smoothing_keeps_what_is_flat_and_the_place_of_a_peak():
 # ---- the choice
 
 
-def test_of_equal_signals_the_highest_temperature_is_chosen_with_the_numbers():
-    right = [[4] * 4, [4] * 4, [4] * 4, [0] * 4, [0] * 4]
-    choice = choose_temperature(probes(right, grid=[0.4, 0.6, 0.8, 1.0, 1.2]))
-    assert choice.temperature == 0.6  # beside 0.8 stands a temperature at which nothing is right
-    assert choice.reason.startswith("T = 0.6 is the highest temperature with at least 95% of the largest signal: 0.14")
-    assert "D is 0.525, and at least 0.388 was needed, 50% of D at T = 1" in choice.reason
-    assert len(choice.signals) == 5
+def test_the_middle_of_the_large_signals_is_chosen_with_the_numbers_and_of_two_the_warmer():
+    right = [[0] * 4, [2] * 4, [2] * 4, [2] * 4, [2] * 4, [0] * 4]
+    choice = choose_temperature(probes(right, grid=[0.4, 0.6, 0.8, 1.0, 1.2, 1.4]))
+    assert choice.temperature == 1.0  # 0.6 and 1.2 stand beside temperatures at which nothing is right
+    assert choice.reason == (
+        "T = 1 is the middle of 0.8 to 1, where the signal is at least 80% of the largest, 0.1652; "
+        "D is 0.700, and at least 0.350 was needed, 50% of D at T = 1"
+    )
+    assert len(choice.signals) == 6
 
 
 def test_a_temperature_whose_responses_are_nearly_alike_is_not_chosen_whatever_its_signal():
