@@ -105,8 +105,8 @@ def choose_temperature(probes: Sequence[TemperatureProbe]) -> Choice:
     one = probes[min(allowed, key=lambda n: (abs(2 * n - good[0] - good[-1]), -n))]
     low, high = (probes[n].temperature for n in (good[0], good[-1]))
     reason = (
-        f"T = {one.temperature:g} is the middle of {low:g} to {high:g}, where the signal is at least {SIGNAL:.0%} of the "
-        f"largest, {top:.4f}; D is {one.diversity:.3f}, and at least {least:.3f} was needed, {DIVERSE:.0%} of D at "
+        f"T = {one.temperature:g} is the middle of {low:g} to {high:g}, where the signal is at least {SIGNAL:.0%} of "
+        f"the largest, {top:.4f}; D is {one.diversity:.3f}, and at least {least:.3f} was needed, {DIVERSE:.0%} of D at "
         f"T = {own.temperature:g}"
     )
     colder = [n for n in range(len(probes)) if n not in allowed and found[n] > top]
