@@ -31,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.testbed import measure
 from microcoder.config import Config, load
 from microcoder.judge.base import Judging
 from microcoder.judge.extract import code_block
@@ -41,6 +42,7 @@ from microcoder.training import calibration, launch
 from microcoder.training.plan import probe_words
 from microcoder.training.ranks import Silent
 
+TAUGHT = 0.6  # share of right ones among the traces of a model, at the least: copying may come late in pretraining
 PROBED = ("accuracy", "signal", "diversity")
 GRID = (0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6)
 
@@ -73,6 +75,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=5, help="choices of the rule for each model (5)")
     parser.add_argument("--problems", type=int, default=64, help="what each choice samples at a temperature (64)")
     parser.add_argument("--models", nargs="+", choices=BEDS, default=list(BEDS))
+    parser.add_argument("--pretrain-seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side (1)")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--only-report", action="store_true", help="train nothing; report the seeds that are complete")
@@ -113,8 +116,19 @@ def pretrain(args: argparse.Namespace, name: str) -> None:
     size = PRETRAINED["toy" if args.toy else "full"]
     problems = ["--train", "5000", "--test", "150"] if args.toy else []
     words = ["--out", str(folder), *size, *problems, "--trace", str(bed.trace), "--slip", str(bed.slip),
-             "--sharp", str(bed.sharp)]  # fmt: skip
+             "--sharp", str(bed.sharp), "--seed", str(args.pretrain_seed)]  # fmt: skip
     subprocess.run([sys.executable, "-m", "benchmarks.testbed", "pretrain", *words], check=True)
+    limit = 56 if args.toy else 112
+    asked = argparse.Namespace(
+        model=str(folder / "model"), problems=folder / "test.jsonl", limit=limit, first=60, tries=8
+    )
+    asked.temperature = bed.sharp
+    traces = [answer.right for answer in measure.of_model(asked) if answer.style == "trace"]
+    if measure.mean(traces) < TAUGHT:
+        sys.exit(
+            f"{name}: of {len(traces)} traces {measure.mean(traces):.0%} are right, so nothing can be learnt; delete "
+            f"{folder} and pretrain it with another --pretrain-seed"
+        )
 
 
 def settings(args: argparse.Namespace, name: str, *more: str) -> Config:
