@@ -454,11 +454,11 @@ def _test(record: Any, where: str, n: int) -> Test:
         return record
     if not isinstance(record, dict) or "input" not in record or "output" not in record:
         raise SchemaError(f'{where}: test {n} must be an object with "input" and "output"')
-    values = [record["input"], record["output"]]
+    given, wanted = (v if isinstance(v, str) else json.dumps(v) for v in (record["input"], record["output"]))
     limit = record.get("time_limit_s")
-    if limit is not None and not (isinstance(limit, (int, float)) and 0 < limit < 1e6):
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e6):
         raise SchemaError(f"{where}: time_limit_s of test {n} is {quoted(limit)}; it must be a positive number")
-    return Test(*[v if isinstance(v, str) else json.dumps(v) for v in values], time_limit_s=limit)
+    return Test(given, wanted, limit)
 
 
 def _without_defaults(record: Any) -> dict[str, Any]:

@@ -1,19 +1,23 @@
 """Trainings of one model side by side on one GPU, alike in everything but what their arms say, and scored.
 
     python -m benchmarks.gpu arms run    --model FOLDER --data DATA --out DIR --arms ARM ... --seeds 0 1 --budget 1200
+    python -m benchmarks.gpu arms choose --out DIR
     python -m benchmarks.gpu arms report --out DIR --data DATA
     python -m benchmarks.gpu arms pack   --out DIR --to FOLDER
 
 An arm is one of the names in ARMS, or a preset and settings with a name of their own: "hot=grpo_plus
 grpo.temperature=1.2". DATA is what `prepare` and `forge` wrote. `run` can be stopped and typed again: what is finished
 stays, a run that was stopped goes on from its last checkpoint. A run is begun only if it can be expected to end and to
-be scored within the budget, going by those that have ended; after the budget what is under way is told to stop.
-`report` makes tables, curves and claims of whatever is there, at any time (report.py, claims.py).
+be scored within the budget, going by those that have ended; after the budget what is under way is told to stop. A
+training that fails is tried once more, after the others. `choose` prints the settings of the arm that is best on
+validation (choose.py). `report` makes tables, curves and claims of whatever is there, at any time (report.py,
+claims.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import io
 import json
 import shutil
@@ -22,8 +26,10 @@ import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.gpu.scores import FILES
+from microcoder.files import json_line
 from microcoder.runs import latest_checkpoint, steps
 from microcoder.study.launch import Command, side_by_side, tail
 from microcoder.study.plan import find_scale
@@ -54,7 +60,7 @@ VOLUME = 15_000_000  # bytes of a packed file
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run", "report", "pack"))
+    parser.add_argument("command", choices=("run", "choose", "report", "pack"))
     parser.add_argument("--model", default="", metavar="FOLDER", help="the model, as transformers has it")
     parser.add_argument("--data", type=Path, metavar="DATA")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
@@ -73,11 +79,17 @@ def main() -> int:
     parser.add_argument("--set", nargs="*", action="extend", default=[], metavar="section.key=value")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="of pack")
     parser.add_argument("--rollouts", type=int, default=3, metavar="N", help="of pack: steps of a run that go along")
+    parser.add_argument("--bare", action="store_true", help="of pack: no texts of problems, for a public archive")
     args = parser.parse_args()
     args.out = args.out.resolve()
     if args.command == "pack":
-        for path in pack(args.out, args.to or args.out, args.rollouts):
+        for path in pack(args.out, args.to or args.out, args.rollouts, args.bare):
             print(f"{path} {path.stat().st_size:,} bytes")
+        return 0
+    if args.command == "choose":
+        from benchmarks.gpu.choose import choose
+
+        print(*choose(args.out))
         return 0
     if args.data is None:
         parser.error("--data is missing")
@@ -116,7 +128,7 @@ class Experiment:
         for job in left:
             print(f"{job.name}: not finished; the same command goes on with it", flush=True)
         print("not all is done" if left else "all is done", flush=True)
-        return 1 if self.failed else 0
+        return 1 if any(not finished(self.out / "runs" / name) for name in self.failed) else 0
 
     def _fits(self, job: Command) -> bool:
         """Whether a training can be expected to end in time, and to be scored."""
@@ -130,7 +142,7 @@ class Experiment:
         print(f"{job.name}: {said}, {seconds:.0f} s", flush=True)
         if status:
             self.failed.append(job.name)
-            return []
+            return [self._train(name)] if kind == "train" and self.failed.count(job.name) == 1 else []
         self.took[kind] = seconds
         folder = self.out / "runs" / name
         if kind == "train":
@@ -201,12 +213,22 @@ def finished(folder: Path) -> bool:
 # --- what is brought home
 
 
-def pack(out: Path, to: Path, rollouts: int) -> list[Path]:
-    """Everything but weights as results.tar.xz.NN, which `cat` joins; rollouts of so many steps of each run."""
+def pack(out: Path, to: Path, rollouts: int, bare: bool = False) -> list[Path]:
+    """Everything but weights as results.tar.xz.NN, which `cat` joins; rollouts of so many steps of each run.
+
+    `bare`: without what belongs to others: statements, prompts, samples' texts, messages (which quote tests); and
+    without logs and this machine's paths. `report` can be made from it.
+    """
     held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w:xz", preset=2) as archive:
+    with tarfile.open(fileobj=held, mode="w:xz", preset=9 if bare else 2) as archive:
         for path in _small(out, rollouts):
-            archive.add(path, path.relative_to(out), recursive=False)
+            if not bare:
+                archive.add(path, path.relative_to(out), recursive=False)
+            elif path.suffix != ".log":
+                data = _bare(path, out)
+                entry = tarfile.TarInfo(str(path.relative_to(out)))
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
     data = held.getvalue()
     to.mkdir(parents=True, exist_ok=True)
     written = []
@@ -214,6 +236,29 @@ def pack(out: Path, to: Path, rollouts: int) -> list[Path]:
         written.append(to / f"results.tar.xz.{number:02}")
         written[-1].write_bytes(data[start : start + VOLUME])
     return written
+
+
+def _bare(path: Path, out: Path) -> bytes:
+    """The content of a file without texts of problems and without paths."""
+    data = path.read_bytes()
+    if path.name.endswith(".jsonl.gz") or path.name in ("samples.jsonl", "verdicts.jsonl"):
+        lines = gzip.decompress(data) if path.suffix == ".gz" else data
+        rows = [json.loads(line) for line in lines.splitlines()]
+        kept = [
+            _bare_row(row, path.name == "samples.jsonl") for row in rows if not {"statement", "prompt"} & row.keys()
+        ]
+        data = b"".join(map(json_line, kept))
+        return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+    for folder, name in ((out, "DIR"), (Path.home(), "~")):
+        data = data.replace(str(folder).encode(), name.encode())
+    return data
+
+
+def _bare_row(row: dict[str, Any], sample: bool) -> dict[str, Any]:
+    if sample:
+        return {key: "" if key == "text" else value for key, value in row.items() if key not in ("ids", "prompt")}
+    # which test failed stays of a message: scores by base tests are taken from it
+    return {key: value.partition(": ")[0] + ": " if key.endswith("message") else value for key, value in row.items()}
 
 
 def _small(out: Path, rollouts: int) -> list[Path]:

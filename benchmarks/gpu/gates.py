@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from microcoder.evaluation.folder import Scores, read_scores
+from microcoder.evaluation.suite import EvaluationError
 from microcoder.runs import read_rollouts, steps
 
 TRUNCATED, CONTINUED, MASKED = 0.15, 0.5, 0.03
@@ -36,7 +37,10 @@ def main() -> int:
     parser.add_argument("--run", type=Path, metavar="RUN")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
-    scores = read_scores(args.folder)
+    try:
+        scores = read_scores(args.folder)
+    except EvaluationError as error:
+        parser.error(str(error))
     *limits, largest = scores.limits
     if not limits:
         print(f"{args.folder} has one limit; evaluate with two: --limit {largest // 2},{largest}")

@@ -67,6 +67,7 @@ PARTS = (  # what one arm has and another has not: (what, without, with)
     ("masking all that is truncated", "grpo_plus", "mask-all"),
     ("T(D), beside the mask", "microcoder", "microcoder-TD"),
     ("T(D)", "grpo_plus", "TD"),
+    ("a second turn, at about equal tokens", "grpo_plus", "two-turns"),
     ("forged tests as rewards", "examples", "forged"),
     ("forged tests as rewards", "examples", "grpo_plus"),
 )

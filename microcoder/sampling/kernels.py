@@ -114,7 +114,8 @@ def _tuning(splits: int, longest: int, device: torch.device) -> tuple[int, int, 
 
 
 def _shared_memory(device: torch.device) -> int:
-    return int(torch.cuda.get_device_properties(device).shared_memory_per_block_optin)
+    properties: Any = torch.cuda.get_device_properties(device)  # torch's stubs do not know all of them
+    return int(properties.shared_memory_per_block_optin)
 
 
 def pick(

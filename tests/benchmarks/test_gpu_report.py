@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
+import tarfile
 
 import pytest
 
 from benchmarks.gpu import arms
+from benchmarks.gpu.choose import choose
 from benchmarks.gpu.report import Comparison, report
 from microcoder.config import load, to_toml
 from microcoder.files import write_problems
@@ -220,3 +223,47 @@ def test_what_cannot_be_reported_is_refused_with_a_direction(what, out, data, tm
     with pytest.raises(SystemExit) as ended:
         asked(monkeypatch, *words)
     assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_the_best_arm_on_the_second_half_of_its_evaluations_is_chosen(tmp_path, monkeypatch, capsys):
+    for lr, (peak, last) in {"1e-06": (0.2, 0.3), "1e-05": (0.9, 0.1)}.items():
+        trained(tmp_path, f"lr{lr}-s0", "grpo_plus", [0.1] * 10, train__lr=lr)
+        path = tmp_path / "runs" / f"lr{lr}-s0" / "metrics.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        lines[4]["test_accuracy"], lines[5]["test_accuracy"], lines[10]["test_accuracy"] = peak, last, last
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr(sys, "argv", ["arms", "choose", "--out", str(tmp_path)])
+    assert arms.main() == 0
+    said = capsys.readouterr()
+    assert said.out == "train.lr=1e-06\n" and "lr1e-06              30.0% on validation, 1 seeds" in said.err
+
+
+def test_nothing_is_chosen_from_nothing(tmp_path):
+    trained(tmp_path, "a-s0", "grpo_plus", [0.1], finished=False)
+    with pytest.raises(SystemExit, match="no finished run with an evaluation"):
+        choose(tmp_path)
+
+
+def test_a_bare_archive_has_no_texts_of_problems_and_gives_the_same_page(out, data, tmp_path):
+    evaluated(out, "base", {"a": [1, 0], "b": [0, 0]}, suite="humanevalplus", base=["b"])
+    page = report(out, data)
+    for row in (
+        {"problem": "a", "statement": "SECRET"},
+        {"problem": "a", "completion": "kept", "message": "test 1: SECRET"},
+    ):
+        rows = out / "runs" / "grpo_plus-s0" / "rollouts" / "step_00001.jsonl.gz"
+        rows.parent.mkdir(exist_ok=True)
+        with gzip.open(rows, "at") as file:
+            file.write(json.dumps(row) + "\n")
+    for samples in out.glob("bench/*/samples.jsonl"):
+        samples.write_text(samples.read_text().replace('"text": "x"', '"text": "SECRET"'))
+    (out / "logs").mkdir()
+    (out / "logs" / "a.log").write_text("SECRET")
+    (volume,) = arms.pack(out, tmp_path / "packed", rollouts=2, bare=True)
+    with tarfile.open(volume) as archive:
+        archive.extractall(tmp_path / "bare", filter="data")
+    texts = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+             for path in (tmp_path / "bare").rglob("*") if path.is_file()]  # fmt: skip
+    assert not any(b"SECRET" in text or str(tmp_path).encode() in text for text in texts)
+    assert any(b"kept" in text for text in texts)
+    assert report(tmp_path / "bare", data) == page.replace(str(out), str(tmp_path / "bare"))

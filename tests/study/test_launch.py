@@ -226,7 +226,9 @@ def job(folder, name, script):
 def test_jobs_run_in_order_so_many_at_a_time_with_a_thread_each(tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     ended = []
-    script = "cd $1; echo $OMP_NUM_THREADS; touch there.$0; ls | grep -c there; sleep 0.3; rm there.$0"
+    # the first one waits until it sees another: on a busy machine that may take long
+    wait = "for n in $(seq 300); do [ $0 != 0 ] || [ $(ls | grep -c there) = 2 ] || sleep 0.1; done"
+    script = f"cd $1; echo $OMP_NUM_THREADS; touch there.$0; {wait}; ls | grep -c there; sleep 0.3; rm there.$0"
     jobs = [Command(str(n), ["bash", "-c", script, str(n), str(tmp_path)], tmp_path / f"{n}.log") for n in range(5)]
     left = side_by_side(jobs, 2, 60, lambda job, status, seconds: ended.append((job.name, status, seconds)))
     assert left == [] and sorted(name for name, _, _ in ended) == list("01234")
