@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import statistics
 import subprocess
@@ -249,11 +250,14 @@ def row(args: argparse.Namespace, name: str) -> dict[str, Any]:
             "1.0": means[1.0],
         },
         "cost": probe_words(config, args.grid, args.problems),
-        "probes": [
-            {key: statistics.fmean(choice["probes"][n][key] for choice in choices) for key in PROBED}
-            for n in range(len(args.grid))
-        ] if choices else [],
+        "probes": [probed(choices, t) for t in args.grid] if choices else [],
     }  # fmt: skip
+
+
+def probed(choices: Sequence[Mapping[str, Any]], temperature: float) -> dict[str, float]:
+    """The mean over draws of what was found at a temperature; NaN where it was not sampled."""
+    found = [probe for choice in choices for probe in choice["probes"] if probe["temperature"] == temperature]
+    return {name: statistics.fmean(probe[name] for probe in found) if found else math.nan for name in PROBED}
 
 
 def before(args: argparse.Namespace, name: str, seed: int) -> float:
