@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..collect import Responding, Response, load_sampler
 from ..config import Config
 from ..grpo import Choice, TemperatureProbe, choose_temperature, group_diversity
@@ -110,7 +112,9 @@ def _probe(
             found[f"{temperature:g}"] = [probe.diversity, probe.right, probe.judged]
             observer.note(f"temperature {temperature:g}: D {probe.diversity:.3f}, accuracy {probe.accuracy:.3f}")
     del model, sample
-    gc.collect()  # its memory is the training's
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()  # its memory is the training's, which may be another allocator's (vLLM)
     return found
 
 
