@@ -233,26 +233,25 @@ def calibrate(
     config: str | os.PathLike[str] = "demo",
     *changes: str,
     grid: Sequence[float] = (),
-    problems: int = 32,
-    pilot_steps: int = 12,
+    problems: int = 0,
     observer: TrainingObserver | None = None,
     **settings: Any,
 ) -> TemperatureCalibration:
-    """Choose the sampling temperature by diversity, T(D), as `microcoder calibrate` does.
+    """Choose the sampling temperature, T(D), as `microcoder calibrate` does: by samples, without training.
 
     ```python
     found = mc.calibrate("demo")
     found.temperature      # the temperature to train with
     found.choice.reason    # why
-    found.probes           # diversity and accuracy at each temperature
+    found.probes           # diversity, and right responses by problem, at each temperature
     ```
 
     Args:
         config: A TOML file, a configuration of the package (demo, paper, ...), or a run directory.
         *changes: Settings as on the command line, such as `"grpo.samples=4"`.
         grid: Temperatures to sample at; if not given, 0.2 to 1.8 in steps of 0.2.
-        problems: How many training problems are sampled.
-        pilot_steps: Steps of each pilot run; 0 for none, and then grpo.diversity_target must be given.
+        problems: How many training problems are sampled at each temperature; 0: as many as a tenth of the run's
+            responses pay for, from 16 to 64.
         observer: Receives phases and notes; if not given, nothing is shown.
         **settings: Settings as names and values, such as `**{"grpo.samples": 4}`.
 
@@ -264,12 +263,12 @@ def calibrate(
         ValueError: The temperature cannot be chosen as asked; the message says what to change.
     """
     from .config import configuration
-    from .training.calibration import GRID
     from .training.calibration import calibrate as measure
+    from .training.plan import GRID
     from .training.ranks import Silent
 
     found, _ = configuration([os.fspath(config), *changes, *_words(settings)])
-    return measure(found, observer or Silent(), grid or GRID, problems, pilot_steps)
+    return measure(found, observer or Silent(), grid or GRID, problems)
 
 
 def _words(settings: Mapping[str, Any]) -> list[str]:

@@ -70,6 +70,12 @@ def main() -> int:
     parser.add_argument("--loop", type=float, default=0.05, help="share of loops (0.05); the rest is direct")
     parser.add_argument("--guess", type=float, default=0.25, help="share of right ones among direct answers (0.25)")
     parser.add_argument("--slip", type=float, default=0.002, help="share of wrong lines in traces (0.002)")
+    parser.add_argument(
+        "--sharp",
+        type=float,
+        default=1.0,
+        help="logits are multiplied by it in the end: above 1, a model that is too sure",
+    )
     parser.add_argument("--steps", type=int, default=4000, help="updates (4000)")
     parser.add_argument(
         "--minutes", type=float, help="stop after so much time of the processor, the learning rate at its end"
@@ -94,6 +100,7 @@ def main() -> int:
     model = build(args.size, tokenizer).to(args.device)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters, {len(tokenizer)} tokens", flush=True)
     done = train(model, batches(tokenizer, shares, args), args)
+    sharpen(model, args.sharp)
     save(model, tokenizer, args.out / "model", {**vars(args), **done, "out": None, "device": None})
     print(f"{args.out}/model: {done['updates']} updates, {done['tokens'] / 1e6:.1f} M tokens, {done['seconds']:.0f} s")
     return 0
@@ -206,12 +213,40 @@ def loss_of(model: LlamaForCausalLM, batch: Batch) -> Tensor:
     return torch.where(first, each * batch.weights[:, None], each).sum() / (SCALE * len(labels))
 
 
+class Muon(torch.optim.Optimizer):
+    """Muon in float32. PyTorch's is in bfloat16, which many CPUs multiply 200 times more slowly."""
+
+    def __init__(self, matrices: list[Tensor], lr: float, weight_decay: float) -> None:
+        super().__init__(matrices, {"lr": lr, "weight_decay": weight_decay, "momentum": 0.95})
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                average = self.state[matrix].setdefault("average", torch.zeros_like(matrix))
+                average.lerp_(matrix.grad, 1 - group["momentum"])
+                update = orthogonal(matrix.grad.lerp(average, group["momentum"]))
+                stretch = max(1, matrix.shape[0] / matrix.shape[1]) ** 0.5
+                matrix.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-group["lr"] * stretch)
+
+
+def orthogonal(matrix: Tensor) -> Tensor:
+    """Bring the singular values of a matrix near to 1: five Newton-Schulz steps with Muon's usual coefficients."""
+    tall = matrix.shape[0] > matrix.shape[1]
+    found = matrix.T if tall else matrix
+    found = found / found.norm().clamp(min=1e-7)
+    for _ in range(5):
+        gram = found @ found.T
+        found = 3.4445 * found + (-4.7750 * gram + 2.0315 * gram @ gram) @ found
+    return found.T if tall else found
+
+
 def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Namespace) -> dict[str, float]:
     """Train for args.steps updates or args.minutes; the learning rate follows a cosine over whichever ends sooner."""
     matrices = [p for p in model.model.layers.parameters() if p.ndim > 1]
     rest = [p for p in model.parameters() if all(p is not matrix for matrix in matrices)]
     optimizers = [
-        torch.optim.Muon(matrices, lr=MUON * args.lr, weight_decay=0.01),
+        (torch.optim.Muon if args.device != "cpu" else Muon)(matrices, lr=MUON * args.lr, weight_decay=0.01),
         torch.optim.AdamW(rest, lr=args.lr, betas=(0.9, 0.98), weight_decay=0.0),
     ]
     groups = [group for optimizer in optimizers for group in optimizer.param_groups]
@@ -239,6 +274,12 @@ def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Names
             total.zero_()
     seconds = {"seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - used}
     return {"updates": step, "tokens": tokens, **seconds}
+
+
+@torch.no_grad()
+def sharpen(model: LlamaForCausalLM, factor: float) -> None:
+    """Multiply the logits. T is then what T / factor was: the shares that were asked for are those at T = factor."""
+    model.model.norm.weight *= factor
 
 
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, how: dict) -> None:

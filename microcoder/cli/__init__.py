@@ -19,7 +19,7 @@ from .shown import visible
 
 COMMANDS = {  # name: (module, the line in --help)
     "train": ("train", "Train a model with reinforcement learning."),
-    "calibrate": ("calibrate", "Choose a sampling temperature by diversity: T(D)."),
+    "calibrate": ("calibrate", "Choose a sampling temperature: T(D)."),
     "judge": ("judge", "Judge programs against the tests of their problems."),
     "serve": ("serve", "Judge programs for others, over HTTP."),
     "eval": ("eval", "Score models on LiveCodeBench, HumanEval, MBPP or any problems."),

@@ -1,4 +1,4 @@
-"""`microcoder calibrate`: D and accuracy over temperatures, and the one to train with."""
+"""`microcoder calibrate`: signal, D and accuracy over temperatures, and the one to train with."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from .shown import echo
 @click.command("calibrate")
 @click.argument("words", nargs=-1, metavar="[CONFIG] [section.key=value ...]", shell_complete=complete_config)
 @click.option("--grid", help="Temperatures, such as 0.4,0.8,1.2; else 0.2 to 1.8 in steps of 0.2.")
-@click.option("--problems", type=click.IntRange(min=1), default=32, show_default=True, help="Problems to sample.")
-@click.option("--pilot-steps", type=click.IntRange(min=0), default=12, show_default=True, help="Steps of a pilot run.")
+@click.option(
+    "--problems",
+    type=click.IntRange(min=1),
+    help="Problems to sample at each temperature; else 16 to 64, as a tenth of the run's responses pays for.",
+)
 @click.option("-o", "--output", type=click.Path(), default="calibration.png", show_default=True, help="Figure file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def command(
-    words: tuple[str, ...], grid: str | None, problems: int, pilot_steps: int, output: str, as_json: bool
-) -> int:
-    """Sample problems over a grid of temperatures and choose one by diversity: T(D).
+def command(words: tuple[str, ...], grid: str | None, problems: int | None, output: str, as_json: bool) -> int:
+    """Sample problems over a grid of temperatures and choose one: T(D).
 
-    D* is the value that D settles on in a short pilot run. Chosen is the lowest temperature whose D lies above it and
-    stays there in a pilot of its own. Measurements are kept, so a second call is quick. In a configuration,
+    Nothing is trained. Chosen is the middle of the temperatures at which a response teaches nearly as much as at the
+    best one, and responses are diverse enough. Measurements are kept, so a second call is quick. In a configuration,
     grpo.temperature="auto" does all this before training.
     """
     from ..config import ConfigError, configuration
@@ -40,13 +41,13 @@ def command(
     _refuse_output(Path(output))  # before anything is measured
     from ..judge import JudgeError
     from ..runs.plot import plot_calibration
-    from ..training.calibration import GRID, as_record, calibrate
+    from ..training.calibration import calibrate
+    from ..training.plan import GRID
     from .live import Live
 
     try:
         live = Live(1, f"{config.model.name}: T(D)", Terminal(stderr=as_json))
-        found = calibrate(config, live, temperatures or GRID, problems, pilot_steps)
-        record = as_record(found)
+        record = calibrate(config, live, temperatures or GRID, problems or 0).record()
         plot_calibration(record, output, f"{config.model.name} on {config.data.train}")
     except (ValueError, OSError, JudgeError) as error:
         raise Refused(str(error)) from None
@@ -80,13 +81,11 @@ def _refuse_output(path: Path) -> None:
 def _table(record: dict) -> object:  # type: ignore[type-arg]
     from rich.table import Table
 
-    table = Table(title=f"D* = {record['diversity_target']:.3f}, from {record['target_from']}")
-    for name in ("temperature", "D", "accuracy", "D at the end of its pilot", ""):
+    table = Table(title=f"{len(record['probes'][0]['right'])} problems at each temperature")
+    for name in ("temperature", "signal", "D", "accuracy", ""):
         table.add_column(name, justify="right")
     for probe in record["probes"]:
         chosen = "chosen" if probe["temperature"] == record["temperature"] else ""
-        last = f"{probe['pilot'][-1]:.3f}" if probe["pilot"] else ""
-        table.add_row(
-            f"{probe['temperature']:g}", f"{probe['diversity']:.3f}", f"{probe['accuracy']:.3f}", last, chosen
-        )
+        numbers = (f"{probe['signal']:.4f}", f"{probe['diversity']:.3f}", f"{probe['accuracy']:.3f}")
+        table.add_row(f"{probe['temperature']:g}", *numbers, chosen)
     return table

@@ -27,6 +27,9 @@ Settings = TypeVar("Settings", bound=BaseModel)
 SETTING = re.compile(r"([\w-]+(?:\.[\w-]+)*)=(.*)", re.DOTALL)
 
 
+RETIRED = (("grpo", "diversity_target"),)  # keys without effect, in the files of runs of older versions
+
+
 class ConfigError(ValueError):
     """A setting that cannot be used; the message says what was found, what is expected, and what to type."""
 
@@ -128,7 +131,7 @@ def settings(section: str | None = None) -> Iterator[tuple[str, FieldInfo]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         hint = f"; to write one: microcoder config > {path}" if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(f"cannot read {path}: {error.strerror}{hint}") from None
@@ -136,6 +139,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read {path}: it is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}; `microcoder config` prints a file that is") from None
+    for section, key in RETIRED:
+        if isinstance(found.get(section), dict):
+            found[section].pop(key, None)
+    return found
 
 
 def _check_keys(model: type[BaseModel], data: Any, above: tuple[str, ...], source: str) -> list[tuple[str, ...]]:

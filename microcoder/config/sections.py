@@ -207,8 +207,8 @@ class GrpoConfig(Section):
     samples: int = Field(default=8, ge=2, description="Responses to each problem: the group that is compared.")
     temperature: Annotated[float, Field(gt=0, le=10)] | Literal["auto"] = Field(
         default=1.2,
-        description="Sampling temperature, also that of the ratio; auto: T(D) picks it before training and raises it "
-        "in stages when diversity is about to settle too low.",
+        description="Sampling temperature, also that of the ratio; auto: T(D) chooses it before training, by sampling "
+        "at several.",
     )
     eps: float = Field(default=0.2, gt=0, le=1, description="The ratio is clipped below at 1 - eps.")
     eps_high: float = Field(default=0.28, gt=0, description="The ratio is clipped above at 1 + eps_high.")
@@ -263,9 +263,6 @@ class GrpoConfig(Section):
         "train.update = packed.",
     )
     importance_cap: float = Field(default=2.0, gt=0, description="The largest weight of grpo.importance.")
-    diversity_target: float = Field(
-        default=0.0, ge=0, le=1, description="D* for temperature = auto; 0: measured by a pilot run, and kept."
-    )
     turns: int = Field(
         default=1,
         ge=1,

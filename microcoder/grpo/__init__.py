@@ -9,9 +9,7 @@
 | the ratio's probabilities, at temperature T(D)       | `loss.py`       |
 | the clipped objective, eps, eps_high, beta_0 (KL)    | `loss.py`       |
 | output diversity D                                   | `diversity.py`  |
-| D's convergence value                                | `temperature.py`|
-| T(D), the temperature to begin with                  | `temperature.py`|
-| continued diversity decline, low to high temperature | `temperature.py`|
+| T(D), the temperature to train with                  | `temperature.py`|
 | staged temperature, context extension                | `stages.py`     |
 
 Where we differ from the paper; each file says more:
@@ -24,36 +22,22 @@ Where we differ from the paper; each file says more:
 4. A repetition may have any period up to m, if asked for, and m shrinks with limits below 4K (`truncation.py`).
 5. Ratio and clip are per token, and the tokens of an update are averaged, as in DAPO; the mean of sequence means and
    Dr.GRPO's constant divisor can be chosen (`loss.py`).
-6. D, the plateau and T(D) are our definitions, since the paper gives none (`diversity.py`,
-   `temperature.py`).
+6. D and T(D) are our definitions, since the paper gives none (`diversity.py`, `temperature.py`).
 """
 
 from .advantages import group_advantages, has_signal, overlong_penalty
 from .diversity import diversity, group_diversity
 from .loss import Loss, Objective, policy_loss, token_entropy, token_logprobs
 from .stages import Stage, plan, segments, stage_at
-from .temperature import (
-    Choice,
-    PlateauWatch,
-    StageRequest,
-    TemperatureProbe,
-    WatchState,
-    choose_temperature,
-    plateau,
-    steady,
-    viable,
-)
+from .temperature import Choice, TemperatureProbe, choose_temperature
 from .truncation import draws, ends_in_repetition, repeat_tokens, truncation_mask
 
 __all__ = [
     "Choice",
     "Loss",
     "Objective",
-    "PlateauWatch",
     "Stage",
-    "StageRequest",
     "TemperatureProbe",
-    "WatchState",
     "choose_temperature",
     "diversity",
     "draws",
@@ -63,14 +47,11 @@ __all__ = [
     "has_signal",
     "overlong_penalty",
     "plan",
-    "plateau",
     "policy_loss",
     "repeat_tokens",
     "segments",
     "stage_at",
-    "steady",
     "token_entropy",
     "token_logprobs",
     "truncation_mask",
-    "viable",
 ]

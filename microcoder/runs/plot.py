@@ -162,23 +162,18 @@ def _matplotlib() -> Any:
 def plot_calibration(record: dict[str, Any], path: str | Path, title: str) -> None:
     """Draw the measurements of `microcoder calibrate` into `path`, a .png or an .svg."""
     matplotlib, path = _matplotlib(), Path(path)
-    probes, target, chosen = record["probes"], record["diversity_target"], record["temperature"]
+    probes, chosen = record["probes"], record["temperature"]
     grid = [probe["temperature"] for probe in probes]
+    names = {"signal": "Signal", "diversity": "Diversity D", "accuracy": "Accuracy"}
     with matplotlib.rc_context(STYLE):
         figure = matplotlib.figure.Figure(figsize=(7.6, 3.0), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        for axis, name in ((left, "diversity"), (right, "accuracy")):
+        for axis, (name, words) in zip(figure.subplots(1, 3), names.items(), strict=True):
             values = [probe[name] for probe in probes]
-            axis.plot(grid, values, color=BLUE, linewidth=1.8, marker="o", clip_on=False, label="untrained")
+            axis.plot(grid, values, color=BLUE, linewidth=1.8, marker="o", clip_on=False)
             axis.set_xlabel("temperature T")
-        ends = [(probe["temperature"], probe["pilot"][-1]) for probe in probes if probe["pilot"]]
-        if ends:
-            left.plot(*zip(*ends, strict=True), color=ORANGE, marker="s", linestyle="none", label="after a pilot")
-        left.axhline(target, color=GREY, linewidth=1, linestyle="--", label=f"D* = {target:.3f}")
-        for axis, name in ((left, "Diversity D"), (right, "Accuracy")):
-            axis.set_ylim(0, max(0.1, axis.get_ylim()[1]))
+            axis.set_ylim(0, max(1e-3, axis.get_ylim()[1]))
             axis.axvline(chosen, color="black", linewidth=0.8, zorder=1, label=f"chosen: {chosen:g}")
-            _finish(axis, name)
+            _finish(axis, words)
         figure.suptitle(title, fontsize=10, x=0.01, ha="left", parse_math=False)
         with writing(path):
             figure.savefig(path, dpi=200)

@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -37,7 +37,7 @@ from ..schema import Problem
 from ..starter.drafts import LABELS
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
-from .ranks import Silent, devices, first, open_run, report, share, start, together, wanted
+from .ranks import Silent, devices, first, open_run, report, share, shared, start, together, wanted
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
 from .sharding import words
 
@@ -109,9 +109,7 @@ def _engine(config: Config, run: Run, observer: TrainingObserver) -> None:
         from .verl import session
 
         return session.train(config, run, observer)
-    from .calibration import choose
-
-    train(config, run, observer, choose=lambda settings: choose(settings, run, observer))
+    train(config, run, observer)
 
 
 def _open(config: Config, folder: Path, resume: bool) -> Run:
@@ -146,16 +144,14 @@ def same_settings(config: Config, folder: Path) -> None:
         )
 
 
-def train(
-    config: Config, run: Run, observer: TrainingObserver, choose: Callable[[Config], float] | None = None
-) -> None:
-    """Train until all steps are done; `run` is open, new or resumed. `choose` picks a temperature that is auto."""
+def train(config: Config, run: Run, observer: TrainingObserver) -> None:
+    """Train until all steps are done; `run` is open, new or resumed."""
     source = resolve(config.model.name, progress=observer.note)
     tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
     need = fitted(with_layout(config, run), source, longest)
-    begin(config, run, choose)
+    begin(config, run, observer)
     run.update(layout=need.config.run.layout, processes=devices())
     together()
     config = need.config
@@ -222,26 +218,28 @@ def stage_words(stage: Stage, done: int, last: int, checkpoint: Path | None) -> 
     )
 
 
-def begin(config: Config, run: Run, choose: Callable[[Config], float] | None) -> None:
-    """Where the run goes on from, and the temperature it began with."""
-    done = steps_done(run, batches(config, devices()))
-    run.rewind(done)
-    run.update(asked=[[step, temperature] for step, temperature in run.info.get("asked", []) if step <= done + 1])
-    if run.info.get("temperature") is None:
-        temperature = config.grpo.temperature
-        if temperature == "auto":
-            if choose is None:
-                raise ValueError('grpo.temperature is "auto", but nothing was given to choose it with')
-            temperature = choose(config)
-        run.update(temperature=temperature, hardware=hardware(), versions=versions(), seed=config.train.seed)
+def begin(config: Config, run: Run, observer: TrainingObserver) -> None:
+    """Where the run goes on from, and the temperature it began with: T(D) chooses it where it is auto."""
+    run.rewind(steps_done(run, batches(config, devices())))
+    if not shared(run.info.get("temperature") is None):  # the others may read run.json when the first has written it
+        return
+    temperature = config.grpo.temperature
+    if temperature == "auto":
+        from .calibration import calibrate
+
+        found = calibrate(config, observer)
+        temperature = found.temperature
+        observer.note(found.choice.reason)
+        run.update(calibration=found.record())
+    run.update(temperature=temperature, hardware=hardware(), versions=versions(), seed=config.train.seed)
 
 
 def plan_of(config: Config, run: Run) -> tuple[Stage, ...]:
-    """The stages of the settings, and those that the watch over D has asked for so far."""
+    """The stages of the settings."""
     entries: dict[int, dict[str, Any]] = {}  # what changes, by the step from which on
     for stage in config.train.stages:
         entries[stage.at_step] = stage.model_dump(exclude_none=True, exclude={"at_step"})
-    for step, temperature in run.info["asked"]:
+    for step, temperature in run.info.get("asked", []):  # runs of older versions could ask for warmer stages
         entries[step] = {**entries.get(step, {}), "temperature": temperature}
     now = {"temperature": run.info["temperature"], "max_response_tokens": config.train.max_response_tokens}
     stages = []
@@ -259,7 +257,7 @@ def steps_done(run: Run, counts: Batches) -> int:
 
 
 def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
-    """From the newest checkpoint to step `last`, or to the step at which the watch asks for another stage."""
+    """From the newest checkpoint to step `last`."""
     from .trl import TrlStageTrainer  # not above: verl has an environment of its own, without TRL
 
     config, run = setup.config, setup.run

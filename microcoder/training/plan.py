@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,10 @@ from .sharding import lacking as lacking_for_layout
 from .sharding import refusal, words
 from .verl.settings import compiled
 from .verl.settings import lacking as lacking_for_verl
+
+# T(D): temperatures; the most and the fewest problems to sample at each; the share of a run that this may cost
+GRID = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
+MOST_PROBED, FEWEST_PROBED, PROBED_SHARE = 64, 16, 0.1
 
 
 class PlanError(ValueError):
@@ -330,9 +334,27 @@ def stages_of(config: Config) -> tuple[Stage, ...]:
     return plan(first, config.train.max_response_tokens, given)
 
 
+def probed(config: Config, grid: Sequence[float] = GRID) -> int:
+    """The number of problems that T(D) samples at each temperature."""
+    affordable = PROBED_SHARE * config.train.steps * config.train.train_batch_size / len(grid)
+    return max(FEWEST_PROBED, min(MOST_PROBED, int(affordable)))
+
+
+def probe_words(config: Config, grid: Sequence[float] = GRID, count: int = 0) -> str:
+    """Say what T(D) samples, and how much that is beside the run."""
+    count, samples = count or probed(config, grid), config.grpo.samples
+    of_run = len(grid) * count / (config.train.steps * config.train.train_batch_size)
+    return (
+        f"{len(grid)} temperatures x {count} problems x {samples} samples = {len(grid) * count * samples:,} responses, "
+        f"{of_run:.0%} of the run's; none is trained on"
+    )
+
+
 def _stages(config: Config, counts: Batches, made: TrainingPlan) -> None:
     planned = stages_of(config)
     auto = config.grpo.temperature == "auto"
+    if auto:
+        made.say("T(D)", f"before step 1: {probe_words(config)}")
     for stage, begin, end in segments(planned, config.train.steps):
         temperature = "T(D)" if auto and stage.temperature == planned[0].temperature else f"{stage.temperature:g}"
         turns = config.grpo.turns

@@ -188,16 +188,18 @@ def shared(value: Any) -> Any:
         return value
     from accelerate.utils import broadcast_object_list
 
+    together()  # which begins the connection
     return broadcast_object_list([value])[0]
 
 
-def gathered(value: Any) -> list[Any]:
-    """The values of all processes."""
+def gathered(rows: list[Any]) -> list[Any]:
+    """The rows of all processes, in all processes."""
     if devices() == 1:
-        return [value]
+        return rows
     from accelerate.utils import gather_object
 
-    return list(gather_object([value]))
+    together()
+    return list(gather_object(rows))
 
 
 def open_run(make: Callable[[], Run], path: Path) -> Any:

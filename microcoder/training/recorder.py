@@ -17,20 +17,15 @@ from transformers import TrainerCallback
 
 from ..advise import Advice, new_advice
 from ..config import Config
-from ..grpo import PlateauWatch, WatchState
 from ..judge.base import Judging
 from ..models import ModelSource
 from ..runs import Run, RunError, write_rollouts
 from .memory import STATES
 from .plan import Batches
-from .ranks import first, shared
 from .step import Batch, continued, evaluation, measures, records, texts
 
 if TYPE_CHECKING:  # verl has an environment of its own, without TRL
     from .trl import TrlStageTrainer
-
-
-WINDOW, COOLDOWN, INCREMENT, HIGHEST = 30, 40, 0.2, 1.8  # of the watch over D, where temperature is auto
 
 
 class TrainingObserver(Protocol):
@@ -67,12 +62,7 @@ class StepRecorder(TrainerCallback):
         self.started = self.optimizer_started = 0.0
         self.optimizing = 0.0
         self.finished: int | None = None  # the step that has just ended
-        self.asked = False  # whether it asked for another stage
         self.tested: float | None = None  # its test accuracy, if there was an evaluation
-        self.watch: PlateauWatch | None = None
-        if setup.config.grpo.temperature == "auto":
-            target = setup.run.info["diversity_target"]
-            self.watch = PlateauWatch(target, WINDOW, COOLDOWN, INCREMENT, HIGHEST)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.best_model_checkpoint:  # the run may have been moved
@@ -103,7 +93,7 @@ class StepRecorder(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self.finished is None:  # within a step, or the end of training
             return
-        ends = self.finished >= self.last or self.asked
+        ends = self.finished >= self.last
         control.should_training_stop = control.should_training_stop or ends
         control.should_save = ends or self.saves(self.finished)
         better = self.tested is not None and (state.best_metric is None or self.tested > state.best_metric)
@@ -120,7 +110,7 @@ class StepRecorder(TrainerCallback):
             metrics |= self.evaluate(step)
         if self.trainer.is_world_process_zero():
             write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
-        self.finished, self.asked, self.tested = step, shared(first() and self.asks()), metrics.get("test_accuracy")
+        self.finished, self.tested = step, metrics.get("test_accuracy")
         self.reset()
         return metrics
 
@@ -178,21 +168,6 @@ class StepRecorder(TrainerCallback):
             rows = records(Batch(responses), train.eval_temperature)
             write_rollouts(self.setup.run.path, step, rows, *texts(responses, trainer.prompt_text), test=True)
         return {**found, "evaluation_s": time.perf_counter() - started}
-
-    def asks(self) -> bool:
-        """Whether D tends to a value that is too low; record the stage that is then requested."""
-        if self.watch is None:
-            return False
-        state, decision = WatchState(), None
-        for line in self.setup.run.metrics:  # the whole run each time: nothing to keep, nothing to lose
-            if line["step"] and line.get("diversity") is not None:
-                state, decision = self.watch.update(state, line["step"], line["diversity"], line["temperature"])
-        if decision is None:
-            return False
-        self.setup.observer.note(decision.reason)
-        asked = [*self.setup.run.info["asked"], [decision.step + 1, decision.temperature]]
-        self.setup.run.update(asked=asked)
-        return True
 
     def reset(self) -> None:
         self.optimizing = 0.0

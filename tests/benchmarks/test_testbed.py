@@ -7,10 +7,11 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from benchmarks.testbed import measure, pretrain, tasks
+from benchmarks.testbed import caricature, measure, pretrain, tasks, temperature
 from benchmarks.testbed.measure import Answer
 from microcoder.config import load
 from microcoder.files import read_problems
@@ -242,3 +243,49 @@ def test_the_study_can_be_run_at_its_scale_and_its_gates_concern_its_claims():
     train = configs["none"].train
     assert (train.max_response_tokens, train.eval_max_response_tokens) == (LIMIT, 2 * LIMIT)
     assert train.steps == 300
+
+
+# ---- temperatures
+
+
+def test_muon_in_float32_is_pytorchs_but_for_its_rounding():
+    torch.manual_seed(0)
+    ours, theirs = (torch.nn.Parameter(torch.ones(24, 40)) for _ in range(2))
+    options = {"lr": 0.02, "weight_decay": 0.01}
+    optimizers = [pretrain.Muon([ours], **options), torch.optim.Muon([theirs], **options)]
+    for _ in range(3):
+        ours.grad = torch.randn(24, 40)
+        theirs.grad = ours.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=2e-3)
+    assert (ours - 1).abs().max() > 0.005
+
+
+def test_a_sharper_model_has_the_same_answers_at_a_higher_temperature(tokenizer):
+    model, ids = pretrain.build("tiny", tokenizer).eval(), torch.tensor([[5, 6, 7]])
+    with torch.no_grad():
+        before = model(ids).logits
+        pretrain.sharpen(model, 1.5)
+        torch.testing.assert_close(model(ids).logits / 1.5, before)
+
+
+def test_a_judge_that_remembers_is_asked_once_for_a_program_and_its_tests():
+    problem = task(2).problem()
+    other = next(each for each in (task(3, seed).problem() for seed in range(50)) if each.tests == problem.tests)
+    right = problem.tests[0].output.strip()
+    with Judge(workers=1) as judge:
+        remembering = temperature.Remembering(judge)
+        found = [remembering.submit(each, f"```python\nprint({right})\n```").result() for each in (problem, other)]
+        wrong = remembering.submit(problem, "```python\nprint(9)\n```").result()
+    assert [each.verdict for each in (*found, wrong)] == ["accepted", "accepted", "wrong_answer"]
+    assert len(remembering.known) == 2
+
+
+def test_the_caricature_learns_traces_where_it_can_sample_them():
+    test = caricature.draw(np.random.default_rng(1), 500)
+    start = caricature.Policy.of(0.15, 0.02, 1.0)
+    after = {t: caricature.train(start, t, 16, 0.05, np.random.default_rng(0)) for t in (1.0, 1.8)}
+    before, cool, hot = (float(each.right(0.6, *test).mean()) for each in (start, after[1.0], after[1.8]))
+    assert before + 0.2 < cool and hot < before + 0.1
+    assert caricature.Policy.of(0.15, 0.02, 1.5).right(1.5, *test) == pytest.approx(start.right(1.0, *test))

@@ -193,6 +193,7 @@ def test_where_the_temperature_is_auto_a_stage_may_name_any(here):
     done = microcoder("train", "demo", *TINY, *words, "--dry-run")
     said = " ".join(done.out.split())
     assert done.code == 0
+    assert "T(D) before step 1: 9 temperatures x 16 problems x" in said
     assert "steps 1 to 1: temperature T(D)," in said
     assert "steps 2 to 2: temperature 1," in said
 
@@ -378,22 +379,21 @@ def test_ctrl_c_stops_a_run_which_says_how_to_go_on(here):
 
 
 def test_calibrate_prints_json_alone_draws_the_figure_and_remembers_what_it_measured(here):
-    words = ["calibrate", *TINY, "--grid", "1.5,0.5", "--problems", "3", "--pilot-steps", "0"]
-    words.append("grpo.diversity_target=0.001")
+    words = ["calibrate", *TINY, "--grid", "1.5,0.5", "--problems", "3"]
     done = process(*words, "--json", env={**os.environ, "MICROCODER_CACHE": str(here / "cache")})
     assert done.returncode == 0
     found = json.loads(done.stdout)  # nothing but JSON
     assert "temperature 0.5: D" in done.stderr
     assert [probe["temperature"] for probe in found["probes"]] == [0.5, 1.5]
     assert found["probes"][0]["diversity"] < found["probes"][1]["diversity"]
-    assert (found["temperature"], found["rule"], found["diversity_target"]) == (0.5, "diversity", 0.001)
+    assert found["temperature"] in (0.5, 1.5) and f"T = {found['temperature']:g} is" in found["reason"]
     assert Path("calibration.png").read_bytes().startswith(PNG)
 
     again = microcoder(*words, "-o", "again.svg")
     assert again.code == 0
     assert "temperature 0.5: D" not in again.out  # it was not sampled again
-    assert "D* = 0.001, from grpo.diversity_target" in again.out
-    assert f"microcoder train {' '.join(TINY)} grpo.diversity_target=0.001 grpo.temperature=0.5" in again.out
+    assert "3 problems at each temperature" in again.out
+    assert f"microcoder train {' '.join(TINY)} grpo.temperature={found['temperature']:g}" in again.out
     assert "<svg" in Path("again.svg").read_text()
 
 
@@ -406,7 +406,7 @@ def test_calibrate_prints_json_alone_draws_the_figure_and_remembers_what_it_meas
         (["--grid", "0.5,nan"], "not above 0 and at most 10"),
         (["-o", "figure.doc"], "name a file that ends in .png or .svg"),
         (["-o", "none/figure.png"], "there is no folder none"),
-        (["--pilot-steps", "0"], "set grpo.diversity_target=..., such as 0.2"),
+        (["grpo.diversity_target=0.3"], "unknown key 'diversity_target'"),
         (["grpo.temprature=1"], "did you mean 'temperature'?"),
         (["model.name=nanoo"], "did you mean 'nano'?"),
         (["data.train=none.jsonl"], "there is no file none.jsonl"),

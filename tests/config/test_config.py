@@ -40,6 +40,12 @@ def test_a_file_overrides_the_defaults_and_the_command_line_overrides_the_file(t
     assert (config.judge.workers, config.judge.memory_mb, config.judge.policy) == (5, 256, "robust")
 
 
+def test_the_file_of_an_older_run_may_hold_a_key_that_is_gone(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text('[grpo]\ntemperature = "auto"\ndiversity_target = 0.3\n')
+    assert load(path).grpo.temperature == "auto"
+
+
 def test_the_last_of_two_settings_counts():
     assert load(None, ["judge.workers=2", "judge.workers=3"]).judge.workers == 3
 

@@ -1,220 +1,145 @@
-"""T(D): the plateau of D, the choice of a temperature, and the watch over D during training."""
+"""T(D): the signal of a temperature, and the choice of one."""
 
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from microcoder.grpo import PlateauWatch, TemperatureProbe, WatchState, choose_temperature, plateau, steady, viable
+from microcoder.grpo import TemperatureProbe, choose_temperature
+from microcoder.grpo.temperature import signals, smooth
 
-quick = settings(deadline=None)
-
-
-def decay(level, fall, tau, steps=40, noise=0.0, seed=0):
-    scatter = noise * np.random.default_rng(seed).standard_normal(steps)
-    return (level + fall * np.exp(-np.arange(steps) / tau) + scatter).tolist()
+GRID = np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8])
+N = 8
 
 
-@quick
-@given(st.floats(0.05, 0.6), st.floats(0.05, 0.35), st.floats(0.03, 1.0), st.integers(12, 80))
-def test_the_plateau_of_a_clean_decay_is_found(level, fall, tau, steps):
-    # tau up to the length of the series: at least the first 63 % of the fall have been seen
-    found = plateau(decay(level, fall, max(1.0, tau * (steps - 1)), steps))
-    assert found == pytest.approx(level, abs=0.03 * fall)
-
-
-@quick
-@given(st.floats(0.1, 0.6), st.floats(0.1, 0.35), st.integers(2, 10), st.integers(0, 1000))
-def test_the_plateau_of_a_noisy_decay_is_found(level, fall, tau, seed):
-    assert plateau(decay(level, fall, tau, noise=0.01, seed=seed)) == pytest.approx(level, abs=0.02)
-
-
-def test_an_outlier_moves_the_plateau_no_further_than_it_moves_a_mean():
-    series = decay(0.4, 0.3, 8)
-    series[25] -= 0.2
-    assert plateau(series) == pytest.approx(0.4, abs=0.2 / 40 * 3)
-
-
-@quick
-@given(st.floats(0, 1), st.floats(-0.02, -0.001), st.integers(6, 40))
-def test_a_straight_fall_is_followed_for_less_than_its_own_length(start, slope, steps):
-    fall = -slope * (steps - 1)
-    found = plateau([start + slope * i for i in range(steps)])
-    assert max(0.0, start - 1.7 * fall) - 1e-9 <= found <= max(0.0, start - fall)
-
-
-@pytest.mark.parametrize("series", [[0.3] * 20, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.9, 0.5, 0.3], [0.3], [0.5, 0.3]])
-def test_without_a_fall_to_follow_the_last_third_decides(series):
-    assert plateau(series) == pytest.approx(np.mean(series[-max(1, len(series) // 3) :]))
-
-
-def test_a_plateau_lies_between_0_and_1():
-    assert plateau([0.5 - 0.05 * i for i in range(10)]) == 0
-    assert plateau([1.5] * 3) == 1
-
-
-def test_a_step_without_a_value_is_passed_over():
-    series = decay(0.4, 0.3, 8)
-    holes = [math.nan if step in (0, 7, 20, 39) else value for step, value in enumerate(series)]
-    assert plateau(holes) == pytest.approx(plateau(series), abs=0.005)
-    with pytest.raises(ValueError, match="at least 2 responses"):
-        plateau([math.nan])
-
-
-def test_steady_is_a_series_that_settles_on_the_target_however_far_it_fell():
-    assert steady(decay(0.4, 0.5, 6), 0.4)
-    assert steady(decay(0.39, 0.1, 6), 0.4)  # within the tolerance
-    assert not steady(decay(0.3, 0.1, 6), 0.4)
-    # the last value still lies above the target, but the series is on its way below
-    falling = decay(0.3, 0.4, 15, steps=20)
-    assert falling[-1] > 0.4 and not steady(falling, 0.4)
-
-
-LOW, MIDDLE, HIGH = (
-    TemperatureProbe(0.6, 0.35, 0.40),
-    TemperatureProbe(0.9, 0.50, 0.38),
-    TemperatureProbe(1.2, 0.65, 0.30),
-)
-
-
-def test_the_lowest_temperature_with_enough_diversity_is_chosen():
-    choice = choose_temperature([HIGH, LOW, MIDDLE], 0.4)
-    assert (choice.temperature, choice.rule) == (0.9, "diversity")
-    assert choice.reason == (
-        "T = 0.9 is the lowest temperature that keeps D above D* = 0.400: at T = 0.6 D is 0.350; at T = 0.9 D is 0.500"
-    )
-
-
-def test_a_pilot_that_settles_below_the_target_rules_its_temperature_out():
-    falls = TemperatureProbe(0.9, 0.50, 0.38, pilot=(0.2,) * 20)
-    holds = TemperatureProbe(1.2, 0.65, 0.30, pilot=(0.45,) * 20)
-    choice = choose_temperature([LOW, falls, holds], 0.4)
-    assert choice.temperature == 1.2
-    assert choice.reason.endswith(
-        "at T = 0.9 the pilot settles on 0.200; at T = 1.2 D is 0.650, and the pilot settles on 0.450"
-    )
-
-
-def test_where_no_temperature_has_enough_diversity_the_most_diverse_is_chosen_and_the_reason_says_so():
-    choice = choose_temperature([LOW, MIDDLE, HIGH], 0.65)  # 0.65 does not lie above 0.65
-    assert (choice.temperature, choice.rule) == (1.2, "nearest")
-    assert "no temperature keeps D above D* = 0.650" in choice.reason
-    assert choice.reason.endswith("D at T = 1.2 is the nearest to it")
-
-
-def test_of_equally_diverse_temperatures_the_lower_one_is_chosen():
-    assert (
-        choose_temperature([TemperatureProbe(1.2, 0.1, 0.5), TemperatureProbe(0.6, 0.1, 0.5)], 0.9).temperature == 0.6
-    )
-
-
-def test_without_diversity_or_a_solved_problem_the_lowest_temperature_is_chosen():
-    choice = choose_temperature([TemperatureProbe(1.2, 0.3, 0.0), TemperatureProbe(0.6, 0.1, 0.0)], 0.9)
-    assert choice.temperature == 0.6
-    assert choice.reason.endswith("nothing was solved at any: T = 0.6 is the lowest")
-
-
-def test_a_temperature_at_which_the_model_writes_nonsense_is_not_chosen_for_its_diversity():
-    small = [
-        TemperatureProbe(0.2, 0.30, 0.045),
-        TemperatureProbe(0.6, 0.55, 0.030),
-        TemperatureProbe(1.0, 0.90, 0.006),
-        TemperatureProbe(1.2, 0.97, 0.001),
+def probes(right, diversity=None, grid=GRID):
+    """Probes with `right` (temperatures, problems) of N responses right."""
+    diversity = np.linspace(0.4, 0.9, len(grid)) if diversity is None else diversity
+    return [
+        TemperatureProbe(float(t), float(d), row, (N,) * len(row))
+        for t, d, row in zip(grid, diversity, np.asarray(right).tolist(), strict=True)
     ]
-    assert [probe.temperature for probe in viable(small)] == [0.2, 0.6]
-    assert choose_temperature(small, 0.5).temperature == 0.6
-    choice = choose_temperature(small, 0.8)  # only nonsense is as diverse as that
-    assert (choice.temperature, choice.rule) == (0.6, "nearest")
-    assert "at T = 1 accuracy is 0.006, under half of the best" in choice.reason
 
 
-def test_where_nothing_is_solved_every_temperature_may_be_chosen():
-    assert len(viable([TemperatureProbe(0.2, 0.3, 0.0), TemperatureProbe(1.0, 0.9, 0.0)])) == 2
+# ---- the signal
+
+
+def test_the_signal_is_worked_out_by_hand():
+    # problem 1: 4 and 2 of 8 right; problem 2: 8 and 4. The first temperature is the more accurate one
+    first, second = signals(probes([[4, 8], [2, 4]], grid=[0.5, 1.0]))
+    assert first == pytest.approx((4 * 4 * 3 / (8 * 7 * 6) + 0) / 2)
+    assert second == pytest.approx((2 * 6 / (8 * 7) * 0.5 + 4 * 4 / (8 * 7) * 0) / 2)  # problem 2 has nothing to gain
+
+
+def test_the_estimate_has_no_bias_at_the_most_accurate_temperature_either():
+    rng = np.random.default_rng(0)
+    p = np.array([[0.5, 0.8, 0.3], [0.3, 0.6, 0.1]])  # (temperatures, kinds of problems)
+    right = rng.binomial(N, np.repeat(p, 20_000, axis=1))
+    expected = (p * (1 - p) * (1 - p[0])).mean(1)
+    assert signals(probes(right, grid=[0.5, 1.0])) == pytest.approx(expected, rel=0.02)
+
+
+def test_a_response_without_a_verdict_does_not_count():
+    found = signals([TemperatureProbe(1.0, 0.5, (2, 0), (4, 0)), TemperatureProbe(0.5, 0.5, (1, 1), (4, 4))])
+    assert found[0] == pytest.approx(2 * 2 * 1 / (4 * 3 * 2) / 2)
+    assert np.isfinite(found).all()
+
+
+def test_smoothing_keeps_what_is_flat_and_the_place_of_a_peak():
+    assert smooth(np.full(5, 0.3)) == pytest.approx([0.3] * 5)
+    assert smooth(np.array([0.0, 0.0, 4.0, 0.0, 0.0])).tolist() == [0, 1, 2, 1, 0]
+    assert smooth(np.array([2.0])).tolist() == [2.0]
+
+
+# ---- the choice
+
+
+def test_the_middle_of_the_large_signals_is_chosen_with_the_numbers_and_of_two_the_warmer():
+    right = [[0] * 4, [2] * 4, [2] * 4, [2] * 4, [2] * 4, [0] * 4]
+    choice = choose_temperature(probes(right, grid=[0.4, 0.6, 0.8, 1.0, 1.2, 1.4]))
+    assert choice.temperature == 1.0  # 0.6 and 1.2 stand beside temperatures at which nothing is right
+    assert choice.reason == (
+        "T = 1 is the middle of 0.8 to 1, where the signal is at least 80% of the largest, 0.1652; "
+        "D is 0.700, and at least 0.350 was needed, 50% of D at T = 1"
+    )
+    assert len(choice.signals) == 6
+
+
+def test_a_temperature_whose_responses_are_nearly_alike_is_not_chosen_whatever_its_signal():
+    right = [[4] * 4, [4] * 4, [1] * 4, [1] * 4]
+    given = probes(right, diversity=[0.1, 0.2, 0.5, 0.6], grid=[0.4, 0.6, 0.8, 1.0])
+    choice = choose_temperature(given)
+    assert choice.temperature == 0.8
+    assert choice.reason.endswith("; T = 0.6 has more signal, but its D is 0.200")
+
+
+def test_where_nothing_can_be_learnt_the_own_temperature_is_taken_and_the_reason_says_so():
+    for count in (0, N):
+        choice = choose_temperature(probes(np.full((3, 4), count), grid=[0.4, 0.9, 1.4]))
+        assert choice.temperature == 0.9
+        assert choice.reason.startswith("no temperature gives a signal, so T = 0.9 is taken")
+
+
+def test_the_order_of_probes_does_not_matter_and_json_keeps_them():
+    right = np.random.default_rng(1).binomial(N, 0.3, (len(GRID), 16))
+    given = probes(right)
+    assert choose_temperature(given[::-1]) == choose_temperature(given)
+    assert [TemperatureProbe(**json.loads(json.dumps(asdict(probe)))) for probe in given] == given
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: choose_temperature([], 0.4), "no probes"),
-        (lambda: TemperatureProbe(0.0, 0.5, 0.5), "temperature 0.0; training needs one above 0"),
-        (lambda: TemperatureProbe(0.6, math.nan, 0.5), "T = 0.6 has diversity nan.*at least 2 responses"),
-        (lambda: TemperatureProbe(0.6, 0.5, 40), "accuracy 40"),
-        (lambda: PlateauWatch(0.4, 5, 20, 0.2, 1.8), "window is 5 steps.*6 or more"),
-        (lambda: PlateauWatch(0.4, 20, 20, 0.0, 1.8), "increment is 0.0.*such as 0.2"),
+        (lambda: TemperatureProbe(0.0, 0.5, (1,), (8,)), r"temperature 0\.0.*above 0"),
+        (lambda: TemperatureProbe(1.0, float("nan"), (1,), (8,)), "diversity nan.*at least 2 responses"),
+        (lambda: choose_temperature([]), "no probes"),
     ],
 )
-def test_what_cannot_be_is_refused_with_directions(make, words):
+def test_what_cannot_be_chosen_from_is_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
 
 
-WATCH = PlateauWatch(target=0.4, window=12, cooldown=30, increment=0.2, highest=1.8)
+# ---- does it follow the best temperature? Nine shapes of accuracy over T
+
+BREAKS = {"robust": 1.9, "usual": 1.4, "frail": 0.9}  # the temperature at which text becomes nonsense
+PROBLEMS = {"mixed": (0.3, 0.4), "hard": (0.05, 0.25), "easy": (0.6, 0.3)}  # shares of easy and of medium ones
 
 
-def watched(series, temperature=1.2, state=None, watch=WATCH, first_step=1):
-    """(the last state, every decision) of a run that goes on at the same temperature whatever is asked for."""
-    state, decisions = state or WatchState(), []
-    for step, diversity in enumerate(series, first_step):
-        state, decision = watch.update(state, step, diversity, temperature)
-        decisions += [decision] if decision else []
-    return state, decisions
+def shape(rng, count, breaks, kind):
+    """Probabilities (temperatures, problems). Odds sharpen as 1 / T, and text breaks down above some temperature."""
+    easy, medium = PROBLEMS[kind]
+    draw = rng.random(count)
+    some, few = rng.beta(2, 5, count), rng.beta(0.6, 20, count)
+    prior = np.clip(np.where(draw < easy, 0.93, np.where(draw < easy + medium, some, few)), 1e-4, 1 - 1e-4)
+    odds = (prior / (1 - prior)) ** (1 / GRID[:, None])
+    whole = 1 / (1 + np.exp((GRID[:, None] - BREAKS[breaks]) / 0.12))
+    return odds / (1 + odds) * whole
 
 
-def test_a_fall_to_the_target_asks_for_nothing():
-    assert watched(decay(0.4, 0.5, 15, steps=200))[1] == []
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_the_choice_follows_the_temperature_with_the_largest_signal(breaks, kind):
+    rng = np.random.default_rng([len(breaks), len(kind)])
+    p = shape(rng, 20_000, breaks, kind)
+    best = (p * (1 - p) * (1 - p[p.mean(1).argmax()])).mean(1).argmax()
+    assert GRID[best] == {"robust": 1.6, "usual": 1.2, "frail": 0.8}[breaks]  # so no constant would do
+    off = []
+    for _ in range(50):
+        choice = choose_temperature(probes(rng.binomial(N, shape(rng, 64, breaks, kind))))
+        off.append(abs(int(np.flatnonzero(choice.temperature == GRID)[0]) - best))
+    assert np.mean(np.array(off) <= 1) >= 0.96
 
 
-def test_a_run_that_has_settled_on_the_target_asks_for_nothing_in_spite_of_its_noise():
-    patient = replace(WATCH, window=30)
-    assert watched(decay(0.4, 0.0, 1, steps=1000, noise=0.01), watch=patient)[1] == []
-
-
-def test_a_plateau_below_the_target_asks_for_the_next_temperature_with_its_numbers():
-    decision, *_ = watched([0.3] * 12)[1]
-    assert (decision.step, decision.temperature, decision.target) == (12, 1.4, 0.4)
-    assert decision.plateau == pytest.approx(0.3)
-    assert decision.reason == (
-        "step 12: D is 0.300 and, from the last 12 steps, settles on 0.300, below D* = 0.400: temperature 1.2 -> 1.4"
-    )
-
-
-def test_it_asks_before_the_target_is_passed():
-    series = decay(0.2, 0.6, 15, steps=60)
-    decision, *_ = watched(series)[1]
-    assert series[decision.step - 1] > 0.4 > decision.plateau
-
-
-def test_it_asks_at_most_once_per_cool_down():
-    assert [d.step for d in watched([0.3] * 100)[1]] == [12, 42, 72]
-
-
-def test_nothing_is_asked_before_a_window_is_full_nor_at_the_highest_temperature():
-    assert watched([0.3] * 11)[1] == []
-    assert watched([math.nan] * 50)[1] == []
-    assert watched([0.3] * 50, temperature=1.8)[1] == []
-    assert watched([0.3] * 12, temperature=1.7)[1][0].temperature == 1.8
-
-
-def test_a_new_temperature_begins_a_new_window():
-    state, _ = watched([0.3] * 12)
-    state, decisions = watched([0.3] * 11, 1.4, state, first_step=100)
-    assert decisions == [] and state.series == (0.3,) * 11
-    assert watched([0.3], 1.4, state, first_step=111)[1][0].temperature == 1.6
-
-
-@quick
-@given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=60), st.data())
-def test_a_watch_that_was_written_to_json_goes_on_exactly(series, data):
-    cut = data.draw(st.integers(0, len(series)))
-    whole, decisions = watched(series)
-    half, before = watched(series[:cut])
-    read = WatchState(**json.loads(json.dumps(asdict(half))))
-    assert read == half
-    state, after = watched(series[cut:], state=read, first_step=cut + 1)
-    assert (state, before + after) == (whole, decisions)
+def test_errors_of_nonsense_on_solved_problems_are_no_reason_to_go_hotter():
+    """Easy problems fail at high temperatures, which makes groups with different rewards but teaches nothing."""
+    accuracy = np.linspace(0.97, 0.5, len(GRID))[:, None]
+    medium = np.interp(GRID, [0.2, 0.8, 1.8], [0.1, 0.3, 0.05])[:, None]
+    p = np.hstack([np.repeat(accuracy, 48, 1), np.repeat(medium, 16, 1)])
+    plain = (p * (1 - p)).mean(1)
+    assert GRID[plain.argmax()] >= 1.4
+    choice = choose_temperature(probes(np.random.default_rng(0).binomial(N, p)))
+    assert choice.temperature <= 1.0

@@ -1,4 +1,4 @@
-"""Stages: temperature and limit change at their step, in sampling and in training alike; T(D) and the watch over D."""
+"""Stages: temperature and limit change at their step, in sampling and in training alike; T(D)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from train_runs import Listening, resumed, same, settings, timeless, trained, weights
+from train_runs import Listening, settings, trained
 from transformers import AutoModelForCausalLM
 
 from microcoder.config import to_toml
@@ -18,8 +18,8 @@ from microcoder.models import NANO
 from microcoder.runs import Run, checkpoints, read_info, read_metrics, read_rollouts
 from microcoder.training import calibration as calibrating
 from microcoder.training import launch as training
-from microcoder.training import recorder as recording
-from microcoder.training.calibration import calibrate, choose
+from microcoder.training.calibration import calibrate, until_program
+from microcoder.training.plan import GRID, probed
 from microcoder.training.trl import TrlStageTrainer
 
 STAGED = (
@@ -108,45 +108,92 @@ def cache(tmp_path, monkeypatch):
 
 
 AUTO = ('grpo.temperature="auto"', "grpo.samples=4", "train.steps=1")
-SMALL = {"grid": (0.2, 1.4), "count": 4, "pilot_steps": 1}
 
 
-def test_the_temperature_is_chosen_by_diversity_and_the_run_remembers_why(tmp_path, cache, monkeypatch):
-    monkeypatch.setattr(calibrating, "calibrate", functools.partial(calibrate, **SMALL))
-    config, observer = settings(*AUTO, "grpo.diversity_target=0.3"), Listening()
+class Counting(Listening):
+    def phase(self, name):
+        self.notes.append(name)
+
+    @property
+    def sampled(self):
+        return [note.rpartition(" ")[2] for note in self.notes if note.startswith("sampling at")]
+
+
+def test_the_temperature_is_chosen_before_the_first_step_and_the_run_remembers_why(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr(calibrating, "calibrate", functools.partial(calibrate, grid=(0.4, 1.0), count=4))
+    config, observer = settings(*AUTO), Counting()
     with Run.create(tmp_path / "run", to_toml(config), {}) as run:
-        training.train(config, run, observer, choose=lambda settings: choose(settings, run, observer))
+        training.train(config, run, observer)
     info = read_info(tmp_path / "run")
     low, high = info["calibration"]["probes"]
-    assert low["diversity"] < 0.3 < high["diversity"]
-    assert (low["pilot"], len(high["pilot"])) == ([], 1)  # only a candidate gets a pilot
-    assert info["temperature"] == info["calibration"]["temperature"] == 1.4
-    assert (info["diversity_target"], info["calibration"]["target_from"]) == (0.3, "grpo.diversity_target")
+    assert low["diversity"] < high["diversity"]
+    assert (len(low["right"]), set(low["judged"])) == (4, {4})
+    assert low["signal"] >= 0 and 0 <= low["accuracy"] <= 1
+    assert info["temperature"] == info["calibration"]["temperature"]
     assert info["calibration"]["reason"] in observer.notes
-    assert [line["temperature"] for line in read_metrics(tmp_path / "run")] == [1.4]
+    assert "T(D): 2 temperatures x 4 problems x 4 samples = 32 responses, 400% of the run's; none is trained on" in (
+        observer.notes
+    )
+    assert [line["temperature"] for line in read_metrics(tmp_path / "run")] == [info["temperature"]]
+    shutil.rmtree(tmp_path / "cache")
+    again = Counting()
+    with Run.resume(tmp_path / "run") as run:
+        training.train(settings(*AUTO, "train.steps=2"), run, again)
+    assert again.sampled == []  # what was chosen stays
+    assert {line["temperature"] for line in read_metrics(tmp_path / "run")} == {info["temperature"]}
 
 
 def test_what_was_measured_is_kept_and_other_settings_measure_anew(cache):
-    class Counting(Listening):
-        def phase(self, name):
-            self.notes.append(name)
-
-    options = {"grid": (0.2, 1.4), "count": 2, "pilot_steps": 0}
-    config, observers = settings(*AUTO, "grpo.diversity_target=0.3"), [Counting() for _ in range(4)]
-    first = calibrate(config, observers[0], **options)
-    again = calibrate(config, observers[1], **options)
+    config, observers = settings(*AUTO), [Counting() for _ in range(5)]
+    first = calibrate(config, observers[0], (0.2, 1.4), 2)
+    again = calibrate(config, observers[1], (1.4, 0.2), 2)
     assert first == again
-    calibrate(config, observers[2], **options | {"grid": (0.2, 0.8, 1.4)})
-    greedy = calibrate(settings(*AUTO, "grpo.diversity_target=0.3", "rollout.top_k=1"), observers[3], **options)
-    sampled = [[note for note in observer.notes if note.startswith("sampling")] for observer in observers]
-    at = "sampling at temperature "
-    assert sampled == [[at + "0.2", at + "1.4"], [], [at + "0.8"], [at + "0.2", at + "1.4"]]
+    calibrate(config, observers[2], (0.2, 0.8, 1.4), 2)
+    calibrate(
+        settings(*AUTO, "train.lr=1e-3", "train.steps=9"), observers[3], (0.2, 1.4), 2
+    )  # samples do not depend on it
+    greedy = calibrate(settings(*AUTO, "rollout.top_k=1"), observers[4], (0.2, 1.4), 2)
+    assert [each.sampled for each in observers] == [["0.2", "1.4"], [], ["0.8"], [], ["0.2", "1.4"]]
     assert [probe.diversity for probe in greedy.probes] == [0, 0]  # probes are sampled as training samples
 
 
-def test_without_a_pilot_the_target_must_be_given(cache):
-    with pytest.raises(ValueError, match=r"set grpo\.diversity_target"):
-        calibrate(settings(*AUTO), Listening(), pilot_steps=0)
+def test_processes_share_the_problems_and_choose_from_all_of_them(cache, monkeypatch):
+    found = {}
+    monkeypatch.setattr(calibrating, "told", lambda known: known or {})
+    for rank in (0, 1):
+        monkeypatch.setattr(calibrating, "rank", lambda rank=rank: rank)
+        monkeypatch.setattr(calibrating, "devices", lambda: 2)
+        monkeypatch.setattr(calibrating, "gathered", lambda rows, rank=rank: found.setdefault(rank, rows))
+        calibrate(settings(*AUTO), Listening(), [1.0], 5)
+        shutil.rmtree(calibrating.cache() / "calibrations", ignore_errors=True)  # the second one writes nothing
+    assert [[row[0] for row in found[rank]] for rank in (0, 1)] == [[0, 2, 4], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch", "problems"),
+    [(100, 64, 64), (300, 64, 64), (40, 64, 28), (4, 8, 16)],  # the most; a tenth of the run; the fewest
+)
+def test_sampling_costs_a_tenth_of_the_run_or_the_fewest_problems_that_say_something(steps, batch, problems):
+    config = settings(f"train.steps={steps}", f"train.train_batch_size={batch}")
+    assert probed(config) == problems
+    assert len(GRID) * problems <= 0.1 * steps * batch or problems == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("why\n```python\nprint(1)\n```\nthanks", "why\n```python\nprint(1)\n```"),
+        ("```a```b```c```", "```a```b```c```"),
+        ("no program at all", "no program at all"),
+        ("```python\nnever closed", "```python\nnever closed"),
+        ("", ""),
+    ],
+)
+def test_the_diversity_of_a_probe_is_that_of_responses_up_to_the_end_of_their_program(text, kept):
+    def decode(ids):
+        return "".join(map(chr, ids))
+
+    assert decode(until_program([ord(letter) for letter in text], decode)) == kept
 
 
 def test_a_stage_that_the_chosen_temperature_makes_needless_is_passed_over(tmp_path):
@@ -160,51 +207,12 @@ def test_a_stage_that_the_chosen_temperature_makes_needless_is_passed_over(tmp_p
     ]
 
 
-# ---- the watch over D
-
-WATCHED = ('grpo.temperature="auto"', "train.steps=7", "train.save_every=4", "train.keep_checkpoints=5")
-
-
-@pytest.fixture(scope="module")
-def watched(tmp_path_factory):
-    """D* is out of reach, so the watch asks for a stage as soon as its window is full."""
-    path, observer = tmp_path_factory.mktemp("watched") / "run", Listening()
-    config = settings(*WATCHED)
-    with pytest.MonkeyPatch.context() as patch, Run.create(path, to_toml(config), {"diversity_target": 0.99}) as run:
-        patch.setattr(recording, "WINDOW", 6)
-        training.train(config, run, observer, choose=lambda _: 0.8)
-    return SimpleNamespace(path=path, observer=observer)
-
-
-def test_a_diversity_that_settles_too_low_leads_to_a_warmer_stage(watched):
-    assert [line["temperature"] for line in read_metrics(watched.path)] == [0.8] * 6 + [1.0]
-    info = read_info(watched.path)
-    assert info["asked"] == [[7, 1.0]]
-    assert [(stage["first_step"], stage["temperature"]) for stage in info["stages"]] == [(1, 0.8), (7, 1.0)]
-    assert checkpoints(watched.path) == [4, 6, 7]
-    (reason,) = [note for note in watched.observer.notes if note.startswith("step 6: D is")]
-    assert "temperature 0.8 -> 1" in reason
-
-
-def test_a_run_that_goes_on_from_before_the_question_asks_it_again_once(watched, tmp_path, monkeypatch):
-    monkeypatch.setattr(recording, "WINDOW", 6)
-    path = shutil.copytree(watched.path, tmp_path / "run")
-    for step in (6, 7):
-        shutil.rmtree(path / "checkpoints" / f"checkpoint-{step}")
-    again = resumed(path, *WATCHED)
-    assert read_info(path)["asked"] == [[7, 1.0]]
-    assert timeless(again) == timeless(read_metrics(watched.path))
-    assert same(weights(path), weights(watched.path))
-    assert read_info(path)["stages"] == read_info(watched.path)["stages"]
-
-
 def test_a_model_of_the_same_name_that_has_changed_is_measured_anew(tmp_path, cache):
     folder = shutil.copytree(NANO, tmp_path / "model")
-    config = settings(f"model.name={folder}", "grpo.diversity_target=0.1")
-    observers = [Listening() for _ in range(3)]
-    calibrate(config, observers[0], grid=[1.0], count=1, pilot_steps=0)
-    calibrate(config, observers[1], grid=[1.0], count=1, pilot_steps=0)
+    config = settings(f"model.name={folder}")
+    observers = [Counting() for _ in range(3)]
+    calibrate(config, observers[0], grid=[1.0], count=1)
+    calibrate(config, observers[1], grid=[1.0], count=1)
     os.utime(folder / "model.safetensors", (1, 1))
-    calibrate(config, observers[2], grid=[1.0], count=1, pilot_steps=0)
-    measured = [any(note.startswith("temperature 1: D") for note in observer.notes) for observer in observers]
-    assert measured == [True, False, True]
+    calibrate(config, observers[2], grid=[1.0], count=1)
+    assert [observer.sampled for observer in observers] == [["1"], [], ["1"]]

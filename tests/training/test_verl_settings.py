@@ -73,6 +73,7 @@ OURS = {  # read by our own code, in the trainer's process
     "cluster.address",
     "data.difficulty",
     "data.refuse",
+    "data.solved",
     "data.style",  # prompts go to verl as tokens
     "model.chat",
     "data.test",
@@ -80,6 +81,7 @@ OURS = {  # read by our own code, in the trainer's process
     "data.test_size",
     "data.train",
     "data.train_size",
+    "data.tried",
     "grpo.advantage_std",
     "grpo.control",
     "grpo.mask",
@@ -98,7 +100,6 @@ OURS = {  # read by our own code, in the trainer's process
     "train.stages",
 }
 REFUSED = {
-    "grpo.diversity_target": "grpo.temperature=auto",  # of no use without it
     "grpo.dynamic_sampling": "grpo.dynamic_sampling=2",
     "grpo.feedback": "grpo.turns=2",  # of no use without it
     "grpo.importance": "grpo.importance=token",

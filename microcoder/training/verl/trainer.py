@@ -272,7 +272,7 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
         raise PlanError(f"{source.name} is an adapter, which verl is not given; use run.engine=trl, or merge it first")
     tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
-    begin(config, run, None)
+    begin(config, run, observer)
     observer.note(counts.words())
     numbers = order(len(loaded["train"][0]), counts, config.train.steps, config.train.seed)
     limit, style = config.train.eval_max_response_tokens, config.data.style
