@@ -212,7 +212,8 @@ def weights(model: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str,
                 for adapter in layer.active_adapters:  # type: ignore[union-attr]
                     value = value + layer.get_delta_weight(adapter)  # type: ignore[union-attr]
             if isinstance(value, DTensor):
-                value = value.to(dtype or value.dtype).full_tensor()
+                whole: Any = value.to(dtype or value.dtype)
+                value = whole.full_tensor()
             yield name.replace(".base_layer.", "."), value
 
 
