@@ -226,12 +226,16 @@ def row(args: argparse.Namespace, name: str) -> dict[str, Any]:
         return {}
     scores = {t: [accuracy(path(seed)) for seed in seeds] for t, path in paths.items()}
     means = {t: statistics.fmean(values) for t, values in scores.items()}
-    best = max(means, key=lambda t: means[t])
+    best = [t for t in args.grid if means[t] == max(means.values())]  # several, where they are equal
     choices = [json.loads(path.read_text()) for path in sorted((args.out / name).glob("choice-*.json"))]
     chosen = [choice["temperature"] for choice in choices]
     old = [before(args, name, seed) for seed in seeds]
     config = settings(args, name)
-    place = args.grid.index
+
+    def off(chosen: Sequence[float]) -> list[int]:
+        place = sorted(args.grid).index
+        return [min((place(t) - place(one) for one in best), key=abs) for t in chosen]
+
     return {
         "model": name,
         **BEDS[name]._asdict(),
@@ -240,11 +244,11 @@ def row(args: argparse.Namespace, name: str) -> dict[str, Any]:
         "accuracy": {f"{t:g}": values for t, values in scores.items()},
         "best": best,
         "chosen": chosen,
-        "steps_off": [place(t) - place(best) for t in chosen],
+        "steps_off": off(chosen),
         "before": old,
-        "before_off": [place(t) - place(best) for t in old],
+        "before_off": off(old),
         "points": {  # of accuracy
-            "best": means[best],
+            "best": max(means.values()),
             "chosen": statistics.fmean(means[t] for t in chosen) if chosen else None,
             "before": statistics.fmean(means[t] for t in old),
             "1.0": means[1.0],
@@ -278,13 +282,16 @@ def show(grid: Sequence[float], rows: Sequence[Mapping[str, Any]]) -> None:
         for name in PROBED:
             values = "".join(f"{probe[name]:8.3f}" for probe in each["probes"])
             print(f"  untrained: {name:13}{values}")
-    print("\nmodel      seeds  best  chosen by T(D) (each draw)            before    accuracy: best, T(D), before, 1.0")
+    print(
+        "\nmodel      seeds  best         chosen by T(D) (each draw)      before    accuracy: best, T(D), before, 1.0"
+    )
     for each in rows:
         points = each["points"]
         chosen = " ".join(f"{t:g}" for t in each["chosen"])
         old = " ".join(f"{t:g}" for t in each["before"])
+        best = " ".join(f"{t:g}" for t in each["best"])
         shown = ", ".join("-" if value is None else f"{value:.1%}" for value in points.values())
-        print(f"{each['model']:10} {len(each['seeds']):5} {each['best']:5g}  {chosen:36}  {old:8}  {shown}")
+        print(f"{each['model']:10} {len(each['seeds']):5}  {best:12} {chosen:30}  {old:8}  {shown}")
     if rows and all(each["chosen"] for each in rows):
         off = [abs(steps) for each in rows for steps in each["steps_off"]]
         mean = {name: statistics.fmean(each["points"][name] for each in rows) for name in rows[0]["points"]}
