@@ -405,7 +405,7 @@ def load_sampler(
     if engine == "vllm" and source.adapter:
         raise ModelError(f"{source.name} is an adapter, which is not supported with vLLM; use rollout.engine=auto")
     tokenizer = load_tokenizer(source, chat)
-    share = {} if memory is None else {"memory": memory}
+    share: dict[str, Any] = {} if memory is None else {"memory": memory}
     if engine == "vllm":
         vllm = VllmSampler(source.path, [tokenizer.eos_token_id], **share)
         return LoadedSampler(source, tokenizer, vllm, vllm.context, "vllm", chat or {})
