@@ -207,12 +207,13 @@ def weights(model: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str,
         layer = modules.get(owner.removesuffix(".base_layer"))
         adapted = owner.endswith(".base_layer") and last == "weight"
         with _gathered(layer.parameters() if adapted else [weight]):  # type: ignore[union-attr]
-            value: Any = weight.detach()
+            value = weight.detach()
             if adapted:
                 for adapter in layer.active_adapters:  # type: ignore[union-attr]
                     value = value + layer.get_delta_weight(adapter)  # type: ignore[union-attr]
             if isinstance(value, DTensor):
-                value = value.to(dtype or value.dtype).full_tensor()
+                share: Any = value.to(dtype or value.dtype)
+                value = share.full_tensor()
             yield name.replace(".base_layer.", "."), value
 
 
