@@ -212,8 +212,8 @@ def weights(model: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str,
                 for adapter in layer.active_adapters:  # type: ignore[union-attr]
                     value = value + layer.get_delta_weight(adapter)  # type: ignore[union-attr]
             if isinstance(value, DTensor):
-                whole: Any = value.to(dtype or value.dtype)
-                value = whole.full_tensor()
+                share: Any = value.to(dtype or value.dtype)
+                value = share.full_tensor()
             yield name.replace(".base_layer.", "."), value
 
 
