@@ -159,7 +159,7 @@ def test_what_was_measured_is_kept_and_other_settings_measure_anew(cache):
 
 def test_processes_share_the_problems_and_choose_from_all_of_them(cache, monkeypatch):
     found = {}
-    monkeypatch.setattr(calibrating, "told", lambda known: known or {})
+    monkeypatch.setattr(calibrating, "shared", lambda known: known or {})
     for rank in (0, 1):
         monkeypatch.setattr(calibrating, "rank", lambda rank=rank: rank)
         monkeypatch.setattr(calibrating, "devices", lambda: 2)
