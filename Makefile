@@ -12,7 +12,7 @@ JOBS   ?= 4
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks test-ranks check docs demo clean
+.PHONY: help setup test test-long test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks test-ranks check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,7 +27,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 test: $(STAMP)  ## the tests, four files at a time, for many of them wait (JOBS=0: one); PYTEST_ARGS="tests/cli/test_cli.py -k resume" for some
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not long' -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+
+test-long: $(STAMP)  ## the tests that take long: what is killed and resumed, whole runs in several ways, other languages than Python and C++
+	$(BIN)/python -m pytest -m long -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-core: $(CORE)/.installed  ## the core alone, in an environment without extras: what works, what the rest says, its size
 	$(CORE)/bin/python -m pytest tests/on_core
@@ -44,13 +47,16 @@ test-user: $(STAMP)  ## the attacks on the judge once more, by an ordinary user 
 test-docs: $(STAMP)  ## every Python and console block of the README and the tutorials, run at a small size
 	MICROCODER_DOCS=1 $(BIN)/python -m pytest tests/docs
 
-test-kernels: $(STAMP)  ## the GPU kernels in Triton's interpreter, which is a large package and slow
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kernels]'
+# Extras of tests, each added once: to install again removes the package for a moment, under whatever else is running.
+$(VENV)/.with-%: $(STAMP)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@touch $@
+
+test-kernels: $(VENV)/.with-kernels  ## the GPU kernels in Triton's interpreter, which is a large package and slow
 	$(BIN)/python -m pytest tests/sampling/test_kernels.py tests/training/test_fused.py
 
-test-browser: $(STAMP)  ## the pages of `microcoder view` in a real browser: CHROMIUM=... where it is not on the PATH
+test-browser: $(VENV)/.with-browser  ## the pages of `microcoder view` in a real browser: CHROMIUM=... where it is not on the PATH
 	@test -n "$(CHROMIUM)" || { echo 'no chromium was found: apt install chromium, or make test-browser CHROMIUM=/path/to/it' >&2; exit 1; }
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
 	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser
 
 verl: $(VERL)/.installed  ## .venv-verl: verl on Ray, which needs other versions than the rest
@@ -105,8 +111,7 @@ check: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(STAMP)  ## the docs site in build/site, strictly: a dead link fails
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+docs: $(VENV)/.with-docs  ## the docs site in build/site, strictly: a dead link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, runs/demo (started over each time)

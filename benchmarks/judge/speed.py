@@ -6,17 +6,21 @@
 Without a path a plain model of the peer runs instead, and says so. `--peer skyrl=PATH` (SkyRL's skyrl-gym) and
 `--peer code_eval=PATH` (Hugging Face's evaluate, whose metric lm-evaluation-harness uses) run only with theirs.
 microcoder-reward is the judge as other trainers call it, through CodeReward. Two workloads: with endless loops (5%) and
-without. Pools are started, and modules imported, before the clock starts; that time is the column `start`.
+without. Pools are started, and modules imported, before the clock starts; that time is the column `start`. `--busy 8`
+puts eight processes that only count beside every arm, on each core: on a training node the judge is never alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +40,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workload", choices=["with", "without", "both"], default="both", help="endless loops")
     parser.add_argument("--repeat", type=int, default=1, help="rounds; arms take turns; the median counts")
     parser.add_argument("--candidates", type=int, default=200)
+    parser.add_argument(
+        "--busy", type=int, default=0, metavar="N", help="N busy processes on each core beside all arms"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write every figure here")
     return parser.parse_args()
@@ -60,6 +67,7 @@ def main() -> None:
     report: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "arch": platform.machine(), "python": platform.python_version()},
         "candidates": options.candidates, "seed": options.seed, "repeat": options.repeat, "workers": arms.WORKERS,
+        "busy": options.busy,
         "workloads": {},
     }  # fmt: skip
     for loops in [k for k in ("with", "without") if options.workload in (k, "both")]:
@@ -79,7 +87,8 @@ def compare(
     for turn in range(options.repeat):
         for arm in chosen:
             print(f"round {turn + 1}: {arm.label}", file=sys.stderr)
-            runs.setdefault(arm.label, []).append(arm.run(part(arm, candidates, options.peer_candidates)))
+            with busy(options.busy):
+                runs.setdefault(arm.label, []).append(arm.run(part(arm, candidates, options.peer_candidates)))
     rows = [floor_row(candidates, floors)]
     for arm in chosen:
         mine = part(arm, candidates, options.peer_candidates)
@@ -88,6 +97,19 @@ def compare(
     for r in rows:
         r["to_livecodebench"] = r["programs_per_s"] / base[0] if base else None
     return rows
+
+
+@contextlib.contextmanager
+def busy(a_core: int) -> Iterator[None]:
+    """Keep every core busy with so many processes that only count."""
+    words = [sys.executable, "-c", "while True: pass"]
+    started = [subprocess.Popen(words) for _ in range(a_core * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def part(arm: Arm, candidates: list[Candidate], count: int | None) -> list[Candidate]:

@@ -359,6 +359,7 @@ def test_the_settings_of_a_run_begin_another_under_another_name(copy):
     assert "run         runs/other" in done.out
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_a_run_which_says_how_to_go_on(here):
     Path("tiny.toml").write_text(TINY_FILE)
     words = ["train", "tiny.toml", "train.steps=1000", "data.test=none"]

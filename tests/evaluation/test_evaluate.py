@@ -97,6 +97,7 @@ def test_a_smaller_limit_leaves_the_beginning_of_what_the_largest_left(whole):
         assert 0 < sample.cuts["48"] <= len(sample.text) and len(sample.ids) == sample.tokens <= 96
 
 
+@pytest.mark.long
 def test_a_bench_that_was_killed_ends_like_one_that_was_not(starter, whole, tmp_path):
     folder, command = tmp_path / "killed", [*COMMAND, "nano", "--suite", str(starter), *NANO]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -349,7 +349,13 @@ def run(table: Table, world: World, attack: Attack) -> tuple[Verdict, float]:
     return verdict, time.monotonic() - start
 
 
-@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.promised and not a.control])
+def row(attack: Attack) -> Any:
+    """An attack as a test's parameter. Compilers and runtimes start slowly: `make test-long` has these."""
+    marks = [] if attack.language in ("python", "cpp") else [pytest.mark.long]
+    return pytest.param(attack, id=attack.name, marks=marks)
+
+
+@pytest.mark.parametrize("attack", [row(a) for a in ATTACKS if a.promised and not a.control])
 def test_attack_fails(table: Table, world: World, attack: Attack) -> None:
     if attack.needs == "full" and table.layer != "full":
         pytest.skip("the reduced sandbox does not promise this")
@@ -361,13 +367,13 @@ def test_attack_fails(table: Table, world: World, attack: Attack) -> None:
     assert table.judge.submit(PLAIN, code="print(int(input()) ** 2)").result(timeout=60).accepted
 
 
-@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.control])
+@pytest.mark.parametrize("attack", [row(a) for a in ATTACKS if a.control])
 def test_harmless_sibling_is_accepted(table: Table, world: World, attack: Attack) -> None:
     verdict, _ = run(table, world, attack)
     assert verdict.accepted, f"{verdict.verdict}: {verdict.message}"
 
 
-@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if not a.promised])
+@pytest.mark.parametrize("attack", [row(a) for a in ATTACKS if not a.promised])
 def test_what_is_not_promised_is_written_down(table: Table, world: World, attack: Attack) -> None:
     text = (Path(__file__).parents[2] / "docs" / "explanation" / "judge.md").read_text("utf-8")
     assert attack.name.partition("/")[2] in text
@@ -402,7 +408,7 @@ def test_listeners_on_this_machine_heard_nothing(table: Table, world: World) -> 
     assert world.heard == []
 
 
-@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in ATTACKS if a.bare])
+@pytest.mark.parametrize("attack", [row(a) for a in ATTACKS if a.bare])
 def test_attack_works_where_nothing_stops_it(world: World, attack: Attack, tmp_path: Path) -> None:
     """Else the sandbox would get credit for an attack that cannot work anywhere."""
     if attack.language != "python" and shutil.which(TOOLS[attack.language]) is None:

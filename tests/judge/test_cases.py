@@ -110,6 +110,7 @@ def test_case(case: Case, verdicts: dict[str, "Future[Verdict]"]) -> None:
 STATE_IN_MODULES = "no_state_is_left_from_test_to_test"  # what `reuse` cannot undo, and a failure is not tried again
 
 
+@pytest.mark.long
 def test_reuse_gives_the_same_verdicts() -> None:
     known = [case for case in CASES if all(find_spec(package) for package in case.needs)]
     cases = [case for case in known if case.policy == "robust" and not case.newest_python]

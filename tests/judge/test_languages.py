@@ -26,7 +26,10 @@ from microcoder.judge.toolchains import NoCompiler, java, kept
 from microcoder.judge.toolchains.rust import Rust
 from microcoder.schema import LANGUAGES, SchemaError, language_named
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these languages are judged on Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="these languages are judged on Linux"),
+    pytest.mark.long,
+]
 
 FOLDER = Path(__file__).parents[1] / "cases" / "languages"
 TOOLS = {"java": "javac", "javascript": "node", "go": "go", "rust": "rustc"}

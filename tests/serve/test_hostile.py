@@ -176,6 +176,7 @@ def quick() -> Iterator[Served]:
         yield service
 
 
+@pytest.mark.long
 def test_answers_that_nobody_reads_are_not_piled_up(quick: Served) -> None:
     """A program that prints 12 MB, thirty times, by a client that reads nothing."""
     before = quick.memory()

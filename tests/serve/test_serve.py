@@ -278,6 +278,7 @@ def test_another_address_than_loopback_has_a_token() -> None:
         assert service.ask("GET", "/v1/info", headers={"Authorization": f"Bearer {token}"})[0] == 200
 
 
+@pytest.mark.long
 def test_no_request_that_schemathesis_can_think_of_is_a_500(service: Served, tmp_path: Path) -> None:
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     options = ["--checks", checks, "--max-examples", "5", "--phases", "coverage,fuzzing", "--seed", "1", "--no-color"]

@@ -211,6 +211,7 @@ OVERRIDDEN = {
     "_get_per_token_logps_and_entropies",
     "_prepare_inputs",
     "_save_checkpoint",
+    "create_accelerator_and_postprocess",
     "create_model_card",
     "training_step",
     "log",

@@ -95,6 +95,7 @@ def test_in_8_bits_it_learns_as_well_as_adam():
     assert small == pytest.approx(full, rel=0.15)
 
 
+@pytest.mark.long
 def test_weights_in_bfloat16_learn_too_where_rounding_to_the_nearest_does_not():
     half = torch.bfloat16
     ours = regression(lambda params: CompactAdamW(params, lr=2e-5), half)
@@ -162,7 +163,8 @@ def test_a_saved_state_goes_on_bit_for_bit(dtype):
     assert all(torch.equal(one, other) for one, other in zip(whole, again, strict=True))
 
 
-@pytest.mark.parametrize("words", [[], ["model.dtype=bfloat16", "train.max_response_tokens=3", "grpo.samples=2"]])
+@pytest.mark.long
+@pytest.mark.parametrize("words", [[], ["model.dtype=bfloat16"]])
 def test_a_run_goes_on_bit_for_bit_and_learns_something(tmp_path, words):
     words = [*words, "train.optimizer=adam8bit", "train.save_every=1", "train.weight_decay=0.5", "train.update=packed"]
     trained(tmp_path / "twin", *words, "train.steps=2")

@@ -108,6 +108,7 @@ def test_a_prompt_is_there_once() -> None:
     assert packed.positions[0].tolist() == [*range(9), *range(9, 14), *range(9, 14), *range(9, 14)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("grpo.preset=grpo",), ("model.lora_rank=4", "train.lr=5e-3")])
 def test_a_run_with_packed_passes_is_the_padded_one_up_to_rounding(tmp_path: Any, options: tuple[str, ...]) -> None:
     lines = {}
@@ -142,6 +143,7 @@ def test_an_update_is_made_of_whole_problems_and_the_first_needs_no_old_log_prob
         assert update.first == (n == 0)
 
 
+@pytest.mark.long
 def test_a_packed_run_that_is_resumed_is_the_one_that_was_never_stopped(tmp_path: Any) -> None:
     whole = trained(tmp_path / "whole", "train.update=packed")
     trained(tmp_path / "run", "train.update=packed", "train.steps=1")
@@ -150,6 +152,7 @@ def test_a_packed_run_that_is_resumed_is_the_one_that_was_never_stopped(tmp_path
     assert same(weights(tmp_path / "run"), weights(tmp_path / "whole"))
 
 
+@pytest.mark.long
 def test_tokens_may_be_weighed_by_what_the_sampler_thought_of_them(tmp_path: Any) -> None:
     lines = {
         how: trained(tmp_path / how, "train.update=packed", f"grpo.importance={how}") for how in ("none", "sequence")
@@ -174,6 +177,7 @@ def test_an_attention_by_name_is_refused_beside_packed_passes(tmp_path: Any) -> 
         trained(tmp_path / "run", "train.update=packed", "model.attention=eager")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [("grpo.preset=grpo_plus",), ("grpo.preset=grpo",), ("grpo.preset=microcoder", "model.lora_rank=4")],

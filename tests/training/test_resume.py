@@ -23,6 +23,7 @@ import microcoder
 from microcoder.runs import Run, RunError, checkpoints, read_info, read_metrics, steps
 from microcoder.training import recorder
 
+pytestmark = pytest.mark.long
 RUN = (
     "data.train_size=5",  # epochs of two steps: order and chance must be right beyond the first
     "train.ppo_mini_batch_size=1",  # two updates in a step

@@ -141,6 +141,7 @@ def test_an_adapter_trains_on_every_linear_layer(lora):
     assert all(math.isfinite(line["grad_norm"]) for line in lines)
 
 
+@pytest.mark.long
 def test_an_adapter_that_is_resumed_is_the_one_that_was_never_stopped(lora, tmp_path):
     path, lines = lora
     trained(tmp_path / "run", *LORA, "train.steps=1")

@@ -193,6 +193,12 @@ def refusals(config: Config) -> list[str]:
         found.append('grpo.temperature="auto" works with run.engine=trl only: choose beforehand, microcoder calibrate')
     if grpo.turns > 1:
         found.append("grpo.turns works with run.engine=trl only: set grpo.turns=1")
+    if config.run.processes != "auto":
+        found.append("run.processes works with run.engine=trl only: set cluster.nodes and cluster.gpus_per_node")
+    if config.run.layout != "auto":
+        found.append("run.layout works with run.engine=trl only: verl shards by FSDP2; set run.layout=auto")
+    if train.keep_best:
+        found.append("train.keep_best works with run.engine=trl only: set train.keep_best=false")
     if train.update == "packed":
         found.append("train.update=packed works with run.engine=trl only: set train.update=padded")
     if train.optimizer != "adamw":
