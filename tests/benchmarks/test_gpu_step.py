@@ -80,6 +80,7 @@ def run_child(tmp_path, monkeypatch, budget=60.0, **spec):
     return apart.apart("child", spec, tmp_path / "arm", 2, budget, told.append), told
 
 
+@pytest.mark.long
 def test_a_process_that_has_made_its_steps_but_does_not_end_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(apart, "GRACE_S", 0.2)
     found, told = run_child(tmp_path, monkeypatch, steps=3, then=600)
@@ -87,6 +88,7 @@ def test_a_process_that_has_made_its_steps_but_does_not_end_is_ended(tmp_path, m
     assert found["lines"][2]["tokens"] == 7 and found["lines"][2]["at"] <= time.time()
 
 
+@pytest.mark.long
 def test_a_process_that_stops_early_is_reported_with_the_end_of_its_log(tmp_path, monkeypatch):
     found, _ = run_child(tmp_path, monkeypatch, steps=2, then=0)
     assert "exit status 0, 1 of 2 steps done" in found["failed"] and "the end" in found["failed"]

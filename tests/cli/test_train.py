@@ -379,6 +379,7 @@ def test_ctrl_c_stops_a_run_which_says_how_to_go_on(here):
 # --- calibrate
 
 
+@pytest.mark.long
 def test_calibrate_prints_json_alone_draws_the_figure_and_remembers_what_it_measured(here):
     words = ["calibrate", *TINY, "--grid", "1.5,0.5", "--problems", "3"]
     done = process(*words, "--json", env={**os.environ, "MICROCODER_CACHE": str(here / "cache")})

@@ -195,6 +195,7 @@ def test_how_many_judge_at_a_time_makes_nothing_anew(made):
     assert again.output.count("done before") == again.output.count(" kept (")
 
 
+@pytest.mark.long
 def test_a_selection_by_difficulty_is_in_the_report_and_its_scores_can_be_trained_by(tmp_path):
     write_problems(tmp_path / "problems.jsonl", starter("train", 150))
     (tmp_path / "data.toml").write_text(f"""

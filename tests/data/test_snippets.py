@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 (PAGE,) = (Path(__file__).parents[2] / "docs").rglob("difficulty.md")
 
 
+@pytest.mark.long
 def test_the_snippet_predicts_calibrates_and_selects(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     smaller = code.replace('"train", 120', '"train", 60').replace("records[:16]", "records[:8]")

@@ -103,6 +103,7 @@ def test_runs_that_lie_far_apart_make_a_difference_uncertain():
     assert unsure["p"] == pytest.approx(2 * (1 / 27 + 6 / 27), abs=0.02)
 
 
+@pytest.mark.long
 def test_seeds_of_one_algorithm_are_told_apart_about_5_times_in_100():
     rng = np.random.default_rng(0)
     ps, problems_alone = [], []
@@ -120,6 +121,7 @@ def tries(rng: np.random.Generator, chances: np.ndarray) -> dict[str, list[int]]
     return {str(n): rng.binomial(1, chance, 4).tolist() for n, chance in enumerate(chances)}
 
 
+@pytest.mark.long
 def test_two_samples_of_one_model_are_told_apart_about_5_times_in_100():
     rng = np.random.default_rng(0)
     ps, held = [], 0

@@ -141,6 +141,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", STYLES)
 def test_a_megabyte_made_to_be_slow_is_read_in_one_pass(style):
     for text in HOSTILE:  # one pass takes a fraction of a second; anything quadratic would not come back today

@@ -36,6 +36,7 @@ HOSTILE: dict[str, Callable[[], tuple[bytes, bytes]]] = {  # got, expected
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_output_is_refused_by_every_policy(name: str) -> None:
     got, expected = HOSTILE[name]()

@@ -15,7 +15,10 @@ import pytest
 
 CORPUS = sorted(Path(__file__).parents[1].glob("fuzz/*.json"))
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is fuzzed is Linux's sandbox")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="what is fuzzed is Linux's sandbox"),
+    pytest.mark.long,
+]
 
 
 @pytest.fixture(scope="module")

@@ -211,6 +211,7 @@ def test_verdicts_repeat_although_sets_and_random_are_used(judge: Judge) -> None
     assert len(messages) == 1
 
 
+@pytest.mark.long
 def test_the_time_limit_is_cpu_time_also_on_a_loaded_host(judge: Judge) -> None:
     crowd = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)

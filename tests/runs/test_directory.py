@@ -285,6 +285,7 @@ def test_a_creation_killed_at_any_moment_can_be_done_again_or_resumed(tmp_path):
     assert moment > 5
 
 
+@pytest.mark.long
 def test_a_run_killed_at_any_moment_of_rewinding_and_going_on_can_be_resumed_to_the_same_end(tmp_path):
     whole = content(make(tmp_path / "whole", steps=3))
     make(tmp_path / "long", steps=4)

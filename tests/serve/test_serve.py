@@ -230,6 +230,7 @@ def test_sigterm_finishes_what_was_taken_and_takes_nothing_more() -> None:
         assert not any(worker.is_running() for worker in workers)
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_it_at_once() -> None:
     with served() as service:
         body = json.dumps(FOREVER).encode()

@@ -88,6 +88,7 @@ def runs(made):
     return made[0] / "out" / "nano" / "runs"
 
 
+@pytest.mark.long
 def test_a_run_that_fails_is_named_with_the_end_of_its_log_and_the_others_go_on(made, runs):
     _, done = made
     assert done.returncode == 1
@@ -98,16 +99,19 @@ def test_a_run_that_fails_is_named_with_the_end_of_its_log_and_the_others_go_on(
     assert all(read_info(path)["status"] == "finished" for path in runs.iterdir())
 
 
+@pytest.mark.long
 def test_what_would_begin_after_a_failed_run_is_not_begun(made):
     assert "tiny.after-wrong.0: not started: it continues from tiny.wrong.0" in made[1].stdout
     assert "1 not finished: tiny.after-wrong.0" in made[1].stdout
 
 
+@pytest.mark.long
 def test_each_run_ends_in_a_line_with_its_gain_and_what_is_left(made):
     line = r"^tiny\.plain\.0: \d+ s, accuracy \d\.\d{3} -> \d\.\d{3}; \d left, about \d"
     assert re.search(line, made[1].stdout, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_arms_with_the_same_settings_are_told_and_run_once(made):
     folder, done = made
     assert done.stdout.count("tiny/plain, tiny/twin: the same settings, so that one run serves them all") == 1
@@ -116,6 +120,7 @@ def test_arms_with_the_same_settings_are_told_and_run_once(made):
     assert plan["tiny/tested-hot/0"] == "tiny.tested-hot.0"
 
 
+@pytest.mark.long
 def test_another_temperature_of_the_tests_changes_nothing_in_the_training(runs):
     usual, hot = (timeless(read_metrics(runs / f"tiny.{name}.0")) for name in ("plain", "tested-hot"))
     untested = [[{k: v for k, v in line.items() if not k.startswith("test_")} for line in run] for run in (usual, hot)]
@@ -123,6 +128,7 @@ def test_another_temperature_of_the_tests_changes_nothing_in_the_training(runs):
     assert [line.get("test_diversity") for line in usual] != [line.get("test_diversity") for line in hot]
 
 
+@pytest.mark.long
 def test_a_run_after_another_begins_with_its_last_weights(runs):
     before, after = (timeless(read_metrics(runs / f"tiny.{name}.0")) for name in ("plain", "later"))
     tested = [name for name in after[0] if name.startswith("test_")]
@@ -130,12 +136,14 @@ def test_a_run_after_another_begins_with_its_last_weights(runs):
     assert [line["step"] for line in after] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_the_study_lies_beside_its_runs_and_no_optimizer_does(made, runs):
     folder, _ = made
     assert (folder / "out" / "nano" / "studies" / "tiny.toml").read_bytes() == (folder / "tiny.toml").read_bytes()
     assert list(runs.glob("*/checkpoints/*/model.safetensors")) and not list(runs.glob("*/checkpoints/*/optimizer.pt"))
 
 
+@pytest.mark.long
 def test_what_is_to_be_measured_of_finished_runs_is_measured(made, runs):
     folder = made[0] / "out" / "nano"
     judged = {path.stem: json.loads(path.read_text()) for path in (folder / "judged").iterdir()}
@@ -148,6 +156,7 @@ def test_what_is_to_be_measured_of_finished_runs_is_measured(made, runs):
     assert trained == {str((folder / "varied.jsonl").resolve())}
 
 
+@pytest.mark.long
 def test_a_dry_run_says_what_is_there(made, capsys):
     code, words = said(capsys, made[0], "--dry-run")
     states = dict(line.split(maxsplit=1) for line in words.splitlines() if line.startswith("  "))
@@ -156,6 +165,7 @@ def test_a_dry_run_says_what_is_there(made, capsys):
     assert code == 0 and "5 runs in" in words and "3 finished, 2 to be made" in words
 
 
+@pytest.mark.long
 def test_runs_that_were_made_with_other_settings_are_refused_by_name(made, capsys):
     code, words = said(capsys, made[0], "grpo.rho=0.5")
     assert code == 2

@@ -11,6 +11,8 @@ from microcoder.models.weights import load
 from microcoder.runs import RunError, checkpoints, read_metrics
 from microcoder.training.card import export
 
+pytestmark = pytest.mark.long
+
 TESTED = ("data.test=starter", "data.test_size=4", "train.eval_tries=1", "train.eval_every=1", "train.save_every=1")
 
 

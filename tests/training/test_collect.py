@@ -331,6 +331,7 @@ def test_the_seeds_of_a_step_are_its_own_and_the_same_when_it_is_made_again(judg
     assert len(set(seeds)) == len(seeds) == 8
 
 
+@pytest.mark.long
 def test_a_step_that_flows_gives_each_group_as_soon_as_it_is_judged(judge):
     answers = {0: [RIGHT, WRONG, CRASH, ENDLESS], 1: LIVELY, 2: [RIGHT, RIGHT, WRONG, WRONG]}
     whole = Model(judge, answers).step(numbers=[0, 1, 2])

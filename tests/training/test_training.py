@@ -25,6 +25,7 @@ NAMES = (
 ).split()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", PRESETS)
 def test_each_algorithm_trains_by_its_name(tmp_path, preset):
     lines = trained(tmp_path / "run", f"grpo.preset={preset}", "train.ppo_mini_batch_size=1")
@@ -48,6 +49,7 @@ def test_each_algorithm_trains_by_its_name(tmp_path, preset):
     assert checkpoints(tmp_path / "run") == [4]  # counted in updates
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("schedule", "end"), [("constant", 1), ("linear", 0.5), ("cosine", 0.5)])
 def test_the_learning_rate_rises_over_the_warm_up_whatever_comes_after_it(tmp_path, schedule, end):
     lines = trained(tmp_path / "run", f"train.schedule={schedule}", "train.warmup_steps=2", "train.steps=4")

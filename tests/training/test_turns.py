@@ -385,6 +385,7 @@ def test_loss_and_gradients_are_those_of_single_rows(tmp_path, preset, which, ho
 TURNS = ("grpo.turns=2", "train.ppo_mini_batch_size=1")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["padded", "packed"])
 def test_a_run_that_is_resumed_is_the_one_that_was_never_stopped(tmp_path, how):
     words = (*TURNS, f"train.update={how}")
