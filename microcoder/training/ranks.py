@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +60,18 @@ def start(config: Config, folder: Path, resume: bool, count: int) -> None:
         environment = {"OMP_NUM_THREADS": str(max(1, usable_cores() // count)), **os.environ, REPORTS: reports}
         environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
         environment |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
-        ranks = [
-            subprocess.Popen(
-                command,
-                env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-                start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on once
-                preexec_fn=_end_with_parent,
-            )
-            for rank in range(count)
-        ]
+        ranks: list[subprocess.Popen[bytes]] = []
         try:
+            with _uninterrupted():  # between a fork and its entry in the list Ctrl-C would lose a rank
+                ranks += [
+                    subprocess.Popen(
+                        command,
+                        env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                        start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on once
+                        preexec_fn=_end_with_parent,
+                    )
+                    for rank in range(count)
+                ]
             failed = _first_failure(ranks)
         except KeyboardInterrupt:
             _end(ranks, signal.SIGINT)
@@ -132,9 +134,20 @@ def _closed(folder: Path, resume: bool, **fields: Any) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_with_parent() -> None:
     from torch.multiprocessing import _prctl_pr_set_pdeathsig  # type: ignore[attr-defined]
 
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a child inherits what its parent blocks
     _prctl_pr_set_pdeathsig(signal.SIGTERM)
 
 
