@@ -84,26 +84,17 @@ $(VERIFIERS)/.installed: pyproject.toml constraints-verifiers.txt
 test-hooks: $(HOOKS)/.installed  ## the judge in lm-evaluation-harness, inspect_ai, OpenEnv and SkyRL's environments
 	$(HOOKS)/bin/python -m pytest tests/on_hooks
 
-# What .venv has is taken from there: to install all of it again would take longer than the tests.
-$(HOOKS)/.installed: $(STAMP) constraints-hooks.txt
-	rm -rf $(HOOKS)
-	$(PYTHON) -m venv --without-pip $(HOOKS)
-	$(BIN)/python -m pip --python $(HOOKS)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps \
-		-r constraints-hooks.txt
-	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
-		> $$($(HOOKS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
-	@touch $@
-
 test-ranks: $(RANKS)/.installed  ## training on two CPU ranks in every layout: replicated, FSDP2, ZeRO; a killed rank
 	MICROCODER_RANKS=1 $(RANKS)/bin/python -m pytest tests/on_ranks
 
-$(RANKS)/.installed: $(STAMP) constraints-ranks.txt
-	rm -rf $(RANKS)
-	$(PYTHON) -m venv --without-pip $(RANKS)
-	$(BIN)/python -m pip --python $(RANKS)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps \
-		-r constraints-ranks.txt
+# What .venv has is taken from there: to install all of it again would take longer than the tests.
+$(HOOKS)/.installed $(RANKS)/.installed: .venv-%/.installed: $(STAMP) constraints-%.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv --without-pip $(@D)
+	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps \
+		-r constraints-$*.txt
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
-		> $$($(RANKS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+		> $$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
 	@touch $@
 
 check: $(STAMP)  ## ruff and mypy

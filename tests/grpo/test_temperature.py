@@ -8,10 +8,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from benchmarks.testbed.shapes import BREAKS, GRID, PROBLEMS, best_of, steps_off
 from microcoder.grpo import TemperatureProbe, choose_temperature
 from microcoder.grpo.temperature import signals, smooth
 
-GRID = np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8])
 N = 8
 
 
@@ -105,33 +105,13 @@ def test_what_cannot_be_chosen_from_is_refused(make, words):
 
 # ---- does it follow the best temperature? Nine shapes of accuracy over T
 
-BREAKS = {"robust": 1.9, "usual": 1.4, "frail": 0.9}  # the temperature at which text becomes nonsense
-PROBLEMS = {"mixed": (0.3, 0.4), "hard": (0.05, 0.25), "easy": (0.6, 0.3)}  # shares of easy and of medium ones
-
-
-def shape(rng, count, breaks, kind):
-    """Probabilities (temperatures, problems). Odds sharpen as 1 / T, and text breaks down above some temperature."""
-    easy, medium = PROBLEMS[kind]
-    draw = rng.random(count)
-    some, few = rng.beta(2, 5, count), rng.beta(0.6, 20, count)
-    prior = np.clip(np.where(draw < easy, 0.93, np.where(draw < easy + medium, some, few)), 1e-4, 1 - 1e-4)
-    odds = (prior / (1 - prior)) ** (1 / GRID[:, None])
-    whole = 1 / (1 + np.exp((GRID[:, None] - BREAKS[breaks]) / 0.12))
-    return odds / (1 + odds) * whole
-
 
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("breaks", BREAKS)
 def test_the_choice_follows_the_temperature_with_the_largest_signal(breaks, kind):
     rng = np.random.default_rng([len(breaks), len(kind)])
-    p = shape(rng, 20_000, breaks, kind)
-    best = (p * (1 - p) * (1 - p[p.mean(1).argmax()])).mean(1).argmax()
-    assert GRID[best] == {"robust": 1.6, "usual": 1.2, "frail": 0.8}[breaks]  # so no constant would do
-    off = []
-    for _ in range(50):
-        choice = choose_temperature(probes(rng.binomial(N, shape(rng, 64, breaks, kind))))
-        off.append(abs(int(np.flatnonzero(choice.temperature == GRID)[0]) - best))
-    assert np.mean(np.array(off) <= 1) >= 0.96
+    assert GRID[best_of(rng, breaks, kind)] == {"robust": 1.6, "usual": 1.2, "frail": 0.8}[breaks]  # no constant is
+    assert (steps_off(rng, breaks, kind, problems=64, draws=50) <= 1).mean() >= 0.96
 
 
 def test_errors_of_nonsense_on_solved_problems_are_no_reason_to_go_hotter():
