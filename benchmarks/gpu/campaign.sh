@@ -16,6 +16,8 @@ set -euo pipefail
 STYLE=${STYLE:-code} LIMIT=${LIMIT:-512} TEMPERATURE=${TEMPERATURE:-1.0}
 STEPS=${STEPS:-100} SEEDS=${SEEDS:-0 1 2} ARMS=${ARMS:-grpo_plus grpo microcoder dapo-equal examples}
 RATES=${RATES:-1.5e-6 3e-6 6e-6} RATE_STEPS=${RATE_STEPS:-60}
+EVERY=${EVERY:-10}           # steps between evaluations
+SAVE_EVERY=${SAVE_EVERY:-$EVERY}  # between checkpoints, 6 GB each for 0.5B; more steps cost less time, and more is lost when a run is stopped
 SUITES=${SUITES:-test humanevalplus mbppplus livecodebench} SCORED_AT=${SCORED_AT:-$LIMIT}
 TOGETHER=${TOGETHER:-4} WORKERS=${WORKERS:-4} CORES=${CORES:-$(nproc)} BUDGET=${BUDGET:-inf} SIZE=${SIZE:-full}
 MEMORY=${MEMORY:-0.04}       # of the GPU for keys and values, of each run
@@ -27,10 +29,11 @@ DAPO_STEPS=${DAPO_STEPS:-$((STEPS / 2))} TURN_STEPS=${TURN_STEPS:-$((STEPS * 11 
 
 common=(data.style="$STYLE" grpo.temperature="$TEMPERATURE" train.max_response_tokens="$LIMIT"
         train.train_batch_size=32 train.ppo_mini_batch_size=16 train.pass_tokens="$PASS_TOKENS" rollout.memory="$MEMORY"
+        train.save_every="$SAVE_EVERY"
         data.test="$DATA/validation-forged.jsonl.gz" data.tried="$OUT/tried")
 tries=16
 if [ "$SIZE" = toy ]; then
-    tries=4 STEPS=2 RATE_STEPS=2 DAPO_STEPS=2 TURN_STEPS=2 SEEDS="0 1" LIMIT=64 SCORED_AT=24
+    tries=4 STEPS=2 RATE_STEPS=2 DAPO_STEPS=2 TURN_STEPS=2 SEEDS="0 1" EVERY=1 LIMIT=64 SCORED_AT=24
     common+=(train.train_batch_size=2 train.ppo_mini_batch_size=2 train.max_response_tokens=64 grpo.samples=4
              train.update=auto train.micro_batch_size=4 data.test_size=4 train.eval_tries=1)
 fi
@@ -50,7 +53,7 @@ for part in "$@"; do
     lr)
         arms=()
         for rate in $RATES; do arms+=("lr$rate=grpo_plus train.lr=$rate"); done
-        arms_run "$OUT/lr" --arms "${arms[@]}" --seeds 9 --steps "$RATE_STEPS" --every $(((RATE_STEPS + 5) / 6)) --suites --set "${common[@]}"
+        arms_run "$OUT/lr" --arms "${arms[@]}" --seeds 9 --steps "$RATE_STEPS" --every "$EVERY" --suites --set "${common[@]}"
         "$PYTHON" -m benchmarks.gpu arms choose --out "$OUT/lr" > "$OUT/lr/chosen"
         cat "$OUT/lr/chosen" ;;
     arms)
@@ -64,7 +67,7 @@ for part in "$@"; do
             *) arms+=("$arm") ;;
             esac
         done
-        arms_run "$OUT" --arms "${arms[@]}" --seeds $SEEDS --steps "$STEPS" --every $(((STEPS + 9) / 10)) --suites $SUITES \
+        arms_run "$OUT" --arms "${arms[@]}" --seeds $SEEDS --steps "$STEPS" --every "$EVERY" --suites $SUITES \
             --set "${common[@]}" "${chosen[@]}" ;;
     gates)
         "$PYTHON" -m microcoder.cli eval "$MODEL" --suite "$DATA/validation-forged.jsonl.gz" -n "$tries" --style "$STYLE" \

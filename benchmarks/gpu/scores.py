@@ -34,7 +34,7 @@ FILES = {
     "mbppplus": "mbppplus.jsonl.gz",
     "livecodebench": "livecodebench.jsonl",
 }
-TRIES = {"test": 8, "forged": 8, "humaneval": 4, "humanevalplus": 2, "mbppplus": 1, "livecodebench": 2}
+TRIES = {"test": 16, "forged": 8, "humaneval": 4, "humanevalplus": 2, "mbppplus": 1, "livecodebench": 2}
 OURS = ("test", "forged")  # files of problems; the others are published suites, with prompts and limits of their own
 TOY: dict[str, Any] = {"first": 3, "samples": 1, "limits": [24]}
 
