@@ -45,6 +45,9 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "model.attention": "flash_attention_2",
     "model.dtype": "bfloat16",
     "model.gradient_checkpointing": "false",
+    "model.lora_alpha": "4",
+    "model.lora_rank": "8",
+    "model.lora_targets": '["q_proj"]',
     "rollout.batch": "64",
     "rollout.memory": "0.6",
     "rollout.top_k": "50",
@@ -61,7 +64,7 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "train.micro_batch_size": "2",
     "train.ppo_mini_batch_size": "16",
     "train.save_every": "5",
-    "train.schedule": "cosine",
+    "train.schedule": "linear",
     "train.seed": "3",
     "train.steps": "100",
     "train.trackers": '["wandb"]',
@@ -84,6 +87,7 @@ OURS = {  # read by our own code, in the trainer's process
     "data.tried",
     "grpo.advantage_std",
     "grpo.control",
+    "grpo.dynamic_sampling",
     "grpo.mask",
     "grpo.mask_outcome",
     "grpo.overlong_buffer",
@@ -100,15 +104,11 @@ OURS = {  # read by our own code, in the trainer's process
     "train.stages",
 }
 REFUSED = {
-    "grpo.dynamic_sampling": "grpo.dynamic_sampling=2",
     "grpo.feedback": "grpo.turns=2",  # of no use without it
     "grpo.importance": "grpo.importance=token",
     "grpo.importance_cap": "grpo.importance=token",  # of no use without it
     "grpo.trained_turns": "grpo.turns=2",  # of no use without it
     "grpo.turns": "grpo.turns=2",
-    "model.lora_alpha": "model.lora_rank=8",
-    "model.lora_rank": "model.lora_rank=8",
-    "model.lora_targets": "model.lora_rank=8",
     "rollout.engine": "rollout.engine=graph",
     "rollout.straggler_s": "rollout.straggler_s=5.0",
     "run.layout": "run.layout=fsdp",
@@ -140,7 +140,6 @@ def test_what_is_set_changes_what_verl_is_asked_for(name):
     [
         *sorted(set(REFUSED.values())),
         "rollout.engine=transformers",
-        "train.schedule=linear",
         'train.trackers=["dagshub"]',
         "cluster.tensor_parallel=3",
         "cluster.nodes=2",
