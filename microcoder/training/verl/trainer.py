@@ -172,9 +172,9 @@ class VerlStageTrainer(PPOTrainerSync):
         self.setup.observer.phase("evaluating")
         rows: list[Row] = []
         for part in self.val_dataloader:
-            found = self._answers(part, "val")
-            transfer_queue.kv_clear(keys=[row.key for row in found], partition_id="val")
-            rows += found
+            answers = self._answers(part, "val")
+            transfer_queue.kv_clear(keys=[row.key for row in answers], partition_id="val")
+            rows += answers
         responses = whole(rows, train.eval_tries, self.setup.tests)
         cut = continued(responses, self.stage, self.setup.config.grpo, train.eval_max_response_tokens)
         found = {**evaluation(responses, train.eval_tries), **cut, "evaluation_s": time.perf_counter() - started}
