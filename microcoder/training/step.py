@@ -123,8 +123,7 @@ def resample(
     for turn in range(1, settings.dynamic_sampling + 1):
         silent = (~signal(batch.responses, settings.samples)).nonzero()[:, 0].tolist()
         free = [n for n in others if n not in numbers]
-        fresh = draw.sample(free, min(len(silent), len(free)))
-        if not fresh:
+        if not (fresh := draw.sample(free, min(len(silent), len(free)))):
             break
         numbers = [*numbers, *fresh]
         found, seconds = more(fresh, turn)

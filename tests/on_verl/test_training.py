@@ -63,6 +63,7 @@ def test_two_steps_leave_a_run_directory(run):
     assert [line["step"] for line in lines] == [0, 1, 2]
     assert lines[0]["test_problems"] == lines[2]["test_problems"] == 3
     assert any(line["grad_norm"] > 0 for line in lines[1:])
+    assert all(line["mismatch_mean"] < 1e-4 for line in lines[1:])
     assert [len(list(read_rollouts(path, line["step"]))) for line in lines[1:]] == [line["rows"] for line in lines[1:]]
     assert checkpoints(path) == [1, 2]
     assert read_info(path)["versions"]["verl"]
@@ -111,6 +112,7 @@ def test_an_adapter_is_trained_in_two_stages_with_a_linear_schedule(adapted):
     assert [line["temperature"] for line in lines] == [1.2, 0.9]
     assert [line["learning_rate"] for line in lines] == pytest.approx([LR / 2, 0])  # verl says what the next step has
     assert lines[0]["kl"] == pytest.approx(0, abs=1e-6) and lines[1]["kl"] > 1e-6  # of the model without its adapter
+    assert all(line["mismatch_mean"] < 1e-4 for line in lines)  # what samples has the adapter that is trained
     first, second = (_matrices(path / "checkpoints" / f"checkpoint-{n}") for n in (1, 2))
     assert first.abs().max() == pytest.approx(LR, rel=0.01)  # B was 0, and Adam's first step is the rate
     moved = (second - first).abs().max()

@@ -85,7 +85,8 @@ class SamplingServer:
                 unknown = self.model.load_state_dict(weights, strict=False).unexpected_keys
             else:
                 self.adapted = self.adapted or get_peft_model(self.model, LoraConfig(**adapter)).eval()
-                unknown = set_peft_model_state_dict(self.adapted, weights).unexpected_keys
+                result: Any = set_peft_model_state_dict(self.adapted, weights)
+                unknown = result.unexpected_keys
             if unknown:
                 raise ValueError(f"the rollout's model has no weights called {', '.join(unknown[:3])}")
             self.step = step or 0

@@ -42,7 +42,7 @@ from verl.utils.dataset.rl_dataset import collate_fn
 
 from ...collect import Response
 from ...config import Config
-from ...grpo import Stage
+from ...grpo import Stage, mismatch
 from ...models import ModelSource, resolve
 from ...models.weights import end_tokens, load_tokenizer
 from ...runs import Run, checkpoints, latest_checkpoint, write_rollouts
@@ -82,6 +82,7 @@ class VerlStageTrainer(PPOTrainerSync):
         self.setup, self.stage, self.last = setup, stage, last
         self.rows: list[Row] = []
         self.batch = Batch([])
+        self.mismatch: dict[str, float] = {}
         self.saved: Path | None = None  # a checkpoint that is not yet complete
         super().__init__(settings)
         self.replay_buffer.poll_interval = POLL_S
@@ -135,6 +136,11 @@ class VerlStageTrainer(PPOTrainerSync):
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
         batch = super()._compute_advantage(batch, metrics)  # the weights of what vLLM sampled are worked out there
         of = {row.key: row.response for row in self.rows}
+        old = transfer_queue.kv_batch_get(batch.keys, batch.partition_id, ["old_log_probs"])["old_log_probs"].unbind()
+        gaps = [
+            value.float().cpu() - torch.tensor(of[key].logprobs) for key, value in zip(batch.keys, old, strict=True)
+        ]
+        self.mismatch = mismatch(torch.cat(gaps))
         values = [torch.full((len(of[key].ids),), of[key].advantage) for key in batch.keys]
         nested = torch.nested.as_nested_tensor(values, layout=torch.jagged)  # (n, t of each)
         fields = TensorDict({"advantages": nested}, batch_size=len(values))
@@ -153,6 +159,7 @@ class VerlStageTrainer(PPOTrainerSync):
             "updates": global_steps * setup.counts.updates,
             "temperature": stage.temperature,
             "max_response_tokens": stage.max_response_tokens,
+            **self.mismatch,
             **metrics_of(metrics, timing_raw, self.batch.seconds),
             "tokens_per_s": found["tokens"] / max(self.batch.seconds["generation_s"], 1e-9),
             **{name: metrics.pop(name) for name in list(metrics) if name.startswith(("test_", "evaluation_"))},
