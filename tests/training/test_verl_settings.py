@@ -13,7 +13,7 @@ from microcoder.files import read_problems
 from microcoder.schema import Problem, Test
 from microcoder.training.plan import batches, stages_of
 from microcoder.training.verl.session import ClusterError, enough, write_files
-from microcoder.training.verl.settings import UNHEARD, compiled, metrics_of, refusals
+from microcoder.training.verl.settings import UNHEARD, compiled, lacking, metrics_of, refusals
 
 MAPPED = {  # setting: another value than its default, which must change what verl is asked for
     "cluster.gpus_per_node": "4",
@@ -150,6 +150,13 @@ def test_what_verl_cannot_do_is_refused_by_the_name_of_the_setting(change):
     assert change.partition("=")[0] in found
 
 
+@pytest.mark.parametrize(("gpus", "refused"), [(8, True), (0, False)])
+def test_auto_needs_a_gpu_where_the_training_is_started_if_the_cluster_has_some(gpus, refused, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    config = load(None, ["run.engine=verl", 'grpo.temperature="auto"', f"cluster.gpus_per_node={gpus}"])
+    assert any("microcoder calibrate" in lack for lack in lacking(config)) == refused
+
+
 def test_the_defaults_are_not_refused():
     assert refusals(load(None, ["run.engine=verl"])) == []
 
@@ -182,6 +189,8 @@ def test_rows_name_their_problem_and_the_tests_stay_in_one_file(tmp_path):
     rows = pq.read_table(tmp_path / "data" / "train.parquet").to_pylist()
     assert [row["extra_info"]["problem"] for row in rows] == ["p1", "p0", "p1"]
     assert [row["extra_info"]["prompt_ids"] for row in rows] == [[6, 7], [5], [6, 7]]
+    others = pq.read_table(tmp_path / "data" / "others.parquet").to_pylist()
+    assert [(row["extra_info"]["index"], row["extra_info"]["problem"]) for row in others] == [(-1, "p0"), (-2, "p1")]
     (row,) = pq.read_table(tmp_path / "data" / "test.parquet").to_pylist()
     assert (row["extra_info"]["limit"], row["extra_info"]["test"]) == (9, True)
     assert [problem.id for problem in read_problems(tmp_path / "data" / "problems.jsonl")] == ["p0", "p1", "t"]
