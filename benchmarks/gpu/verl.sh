@@ -20,7 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python} VERL_PYTHON=${VERL_PYTHON:-${PYTHON:-python}} TRL_PYTHON=${TRL_PYTHON:-${PYTHON:-python}}
 STEPS=${STEPS:-20} SEED=${SEED:-0} LIMIT=${LIMIT:-512} PROBLEMS=${PROBLEMS:-32} MEMORY=${MEMORY:-0.3} SIZE=${SIZE:-full}
-# verl, and what it imports that neither torch, vLLM nor microcoder[train] bring: 84 MB, of which ray is 79
+# verl, and what it imports that neither torch, vLLM nor microcoder[train] bring: 83 MB, of which ray is 79
 WHEELS=(verl==0.9.1 ray==2.60.0 tensordict==0.10.0 TransferQueue==0.1.11 torchdata==0.11.0 hydra-core==1.3.8
         omegaconf==2.3.1 codetiming==1.4.0 pyvers==0.1.0 msgpack==1.2.4 importlib_metadata==10.2.0 zipp==4.1.2 orjson==3.13.0)
 SOURCES=(antlr4-python3-runtime==4.9.3)  # has no wheel: made here, it is Python alone
