@@ -99,20 +99,37 @@ def collect(
         return Batch(responding.responses, seconds=responding.seconds, tail=Tail(responding, samples, one))
     responses, seconds = responding.all()
     batch = Batch(responses, seconds=seconds)
-    draw = random.Random(f"{seed} {step} {first_row}")
-    for turn in range(1, settings.dynamic_sampling + 1):
-        silent = (~signal(batch.responses, samples)).nonzero()[:, 0].tolist()
-        free = [n for n in others if n not in numbers]
-        fresh = draw.sample(free, min(len(silent), len(free)))
-        if not fresh:
-            break
-        numbers = [*numbers, *fresh]
-        more, seconds = ask(fresh, drawn(seed, step, turn, first_row)).all()
-        for name, value in seconds.items():
-            batch.seconds[name] += value
-        _replace(batch, silent, more, samples)
+
+    def more(fresh: Sequence[int], turn: int) -> tuple[list[Response], dict[str, float]]:
+        return ask(fresh, drawn(seed, step, turn, first_row)).all()
+
+    resample(batch, numbers, more, others, settings, seed, step, first_row)
     weigh(batch.responses, settings, stage, seed, step, first_row)
     return batch
+
+
+def resample(
+    batch: Batch,
+    numbers: Sequence[int],
+    more: Callable[[Sequence[int], int], tuple[list[Response], dict[str, float]]],
+    others: Sequence[int],
+    settings: GrpoConfig,
+    seed: int,
+    step: int,
+    first_row: int = 0,
+) -> None:
+    """Dynamic sampling. `more(numbers, turn)` responds to problems; `numbers` are those of the batch."""
+    draw = random.Random(f"{seed} {step} {first_row}")
+    for turn in range(1, settings.dynamic_sampling + 1):
+        silent = (~signal(batch.responses, settings.samples)).nonzero()[:, 0].tolist()
+        free = [n for n in others if n not in numbers]
+        if not (fresh := draw.sample(free, min(len(silent), len(free)))):
+            break
+        numbers = [*numbers, *fresh]
+        found, seconds = more(fresh, turn)
+        for name, value in seconds.items():
+            batch.seconds[name] += value
+        _replace(batch, silent, found, settings.samples)
 
 
 def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int) -> None:

@@ -19,14 +19,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..collect import Response
-from ..grpo import Loss, Objective, policy_loss
+from ..grpo import Loss, Objective, mismatch, policy_loss
 from .packed import Packed, fill, inputs, pack
 from .plan import Batches
 from .step import Tail
@@ -202,20 +201,10 @@ class PackedUpdates:
         return gap.exp().clamp(max=self.cap)
 
     def mismatch(self) -> dict[str, float]:
-        """How far sampler and trainer are apart in a step: the difference of the log-probabilities of a token, its mean
-        and 99th percentile, the KL between them, and the effective share of the tokens when they are weighed."""
+        """How far sampler and trainer are apart in a step, on all devices."""
         mine = torch.cat(self.differences).float().cpu() if self.differences else torch.zeros(0)
         self.differences.clear()
-        gap = torch.cat(gather_object([mine]))
-        if not len(gap):
-            return {}
-        weight = gap.clamp(-20, 20).exp()
-        return {
-            "mismatch_mean": float(gap.abs().mean()),
-            "mismatch_p99": float(np.quantile(gap.abs(), 0.99)),
-            "mismatch_kl": float((weight - 1 - gap).mean()),
-            "mismatch_ess": float(weight.sum() ** 2 / (len(gap) * (weight**2).sum())),
-        }
+        return mismatch(torch.cat(gather_object([mine])))
 
     def run(self, model: Any, update: Update, limit: int, count: Callable[[Loss], None]) -> Tensor:
         """All passes of an update, forward and backward; devices exchange gradients in the last one."""
