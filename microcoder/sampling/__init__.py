@@ -2,6 +2,7 @@
 
 from .graph import GraphSampler, sampler_for
 from .sampler import Completion, Sampler, Sampling, encode, encode_next
+from .served import ServedSampler
 from .shadow import NotCapturable
 from .vllm import VllmError, VllmSampler
 
@@ -11,6 +12,7 @@ __all__ = [
     "NotCapturable",
     "Sampler",
     "Sampling",
+    "ServedSampler",
     "VllmError",
     "VllmSampler",
     "encode",

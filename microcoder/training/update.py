@@ -71,6 +71,7 @@ class PackedUpdates:
     sharded: bool = False  # gradients lie in shares on several devices
     old: dict[int, Tensor] = field(default_factory=dict)  # by id(response): its log-probabilities before the step
     differences: list[Tensor] = field(default_factory=list)  # log p_trainer - log p_sampler of each token trained on
+    weighed: list[Tensor] = field(default_factory=list)  # the weights of the tokens trained on, where they have any
 
     @property
     def device(self) -> Any:
@@ -184,7 +185,7 @@ class PackedUpdates:
             mask,
             self.objective,
             ref_logprobs=self._referred(packed),
-            weights=self._weights(gap),
+            weights=self._weights(gap, mask),
             tokens=update.tokens,
             sequences=self.counts.mini * self.counts.samples,
             limit=limit,
@@ -194,19 +195,25 @@ class PackedUpdates:
     def _referred(self, packed: Packed) -> Tensor | None:
         return None if self.reference is None else self.reference(packed, self.score)
 
-    def _weights(self, gap: Tensor) -> Tensor | None:
+    def _weights(self, gap: Tensor, mask: Tensor) -> Tensor | None:
         if self.importance == "none":
             return None
         if self.importance == "sequence":
             gap = gap.sum(1, keepdim=True).expand_as(gap)
-        return gap.exp().clamp(max=self.cap)
+        found = gap.exp().clamp(max=self.cap)
+        self.weighed.append(found[mask])
+        return found
 
     def mismatch(self) -> dict[str, float]:
         """How far sampler and trainer are apart in a step: the difference of the log-probabilities of a token, its mean
-        and 99th percentile, the KL between them, and the effective share of the tokens when they are weighed."""
+        and 99th percentile, the KL between them, and the effective share of the tokens if they were weighed. Where
+        they are weighed: effective_sample_size, the same share with the weights that they had, bounded by the cap."""
         mine = torch.cat(self.differences).float().cpu() if self.differences else torch.zeros(0)
+        used = torch.cat(self.weighed).float().cpu() if self.weighed else torch.zeros(0)
         self.differences.clear()
+        self.weighed.clear()
         gap = torch.cat(gather_object([mine]))
+        used = torch.cat(gather_object([used]))
         if not len(gap):
             return {}
         weight = gap.clamp(-20, 20).exp()
@@ -214,7 +221,8 @@ class PackedUpdates:
             "mismatch_mean": float(gap.abs().mean()),
             "mismatch_p99": float(np.quantile(gap.abs(), 0.99)),
             "mismatch_kl": float((weight - 1 - gap).mean()),
-            "mismatch_ess": float(weight.sum() ** 2 / (len(gap) * (weight**2).sum())),
+            "mismatch_ess": _effective(weight),
+            **({"effective_sample_size": _effective(used)} if len(used) else {}),
         }
 
     def run(self, model: Any, update: Update, limit: int, count: Callable[[Loss], None]) -> Tensor:
@@ -239,6 +247,11 @@ class PackedUpdates:
             self.accelerator.backward(loss)
         else:  # DeepSpeed makes its step in the last one
             engine.backward(loss, sync_gradients=last)
+
+
+def _effective(weights: Tensor) -> float:
+    """The effective sample size, as a share: 1 where all weights are equal."""
+    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
 
 
 def nothing(device: Any) -> Tensor:
