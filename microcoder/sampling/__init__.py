@@ -2,7 +2,6 @@
 
 from .graph import GraphSampler, sampler_for
 from .sampler import Completion, Sampler, Sampling, encode, encode_next
-from .served import ServedSampler
 from .shadow import NotCapturable
 from .vllm import VllmError, VllmSampler
 
@@ -12,7 +11,6 @@ __all__ = [
     "NotCapturable",
     "Sampler",
     "Sampling",
-    "ServedSampler",
     "VllmError",
     "VllmSampler",
     "encode",

@@ -70,13 +70,14 @@ class Ahead:
             sampled = time.perf_counter()
         self.next = None
         judged = time.perf_counter()
-        self.refresh()
+        if found is None or step < last:
+            self.refresh()
         if found is None:
             self.begin(step)
             self.wait()
             sampled = time.perf_counter()
             found = self._begun().whole()
-            judged = time.perf_counter()
+            self.next, judged = None, time.perf_counter()
         began = time.perf_counter()
         if step < last:
             self.begin(step + 1)

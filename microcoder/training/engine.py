@@ -10,10 +10,10 @@ import torch
 
 from ..models import ModelSource
 from ..runs import Run, RunError
-from ..sampling.served import ServedSampler, ServerGone
 from ..sampling.vllm import VllmSampler, in_process
 from .memory import MemoryPlan
 from .ranks import devices, rank
+from .served import ServedSampler, ServerGone
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from transformers.masking_utils import sdpa_mask
 
 from microcoder.config import find, load
 from microcoder.training import memory
+from microcoder.training import shape as shapes
 from microcoder.training.memory import (
     ENOUGH_TOKENS,
     GIB,
@@ -31,7 +32,7 @@ from microcoder.training.memory import (
 from microcoder.training.plan import batches, settled
 
 CODER = ModelShape(1536, 8960, 28, 12, 2, 128, 151936, 1_543_714_304, adapted=28 * (9 * 1536 + 2 * 256 + 3 * 8960))
-FOUR = next(shape for shape in memory.QWEN3 if shape.parameters == 4_000_000_000)
+FOUR = next(shape for shape in shapes.QWEN3 if shape.parameters == 4_000_000_000)
 H200 = Device(int(139.8 * GIB), gpu=True)
 H100 = Device(80 * GIB, gpu=True)
 
@@ -289,7 +290,7 @@ def test_a_smaller_limit_is_named_where_it_helps():
 
 
 def test_where_no_setting_helps_it_says_so():
-    assert "none of these alone is enough" in need(memory.QWEN3[-1], Device(24 * GIB, gpu=True)).lack()
+    assert "none of these alone is enough" in need(shapes.QWEN3[-1], Device(24 * GIB, gpu=True)).lack()
 
 
 def test_a_response_whose_keys_and_values_have_no_room_is_refused_with_a_share_that_has():

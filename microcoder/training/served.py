@@ -25,10 +25,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import torch
+from safetensors.torch import save_file
 
-from .sampler import Completion, Sampling
-from .shadow import weights
-from .vllm import VllmError, asked_of
+from ..sampling import Completion, Sampling, VllmError
+from ..sampling.shadow import weights
+from ..sampling.vllm import asked_of
 
 START = "VLLM_SERVER_DEV_MODE=1 vllm serve {model} --logprobs-mode processed_logprobs --max-model-len {context}"
 SECONDS = 1800  # for one request; a response may have to wait for its turn
@@ -136,8 +137,6 @@ class ServedSampler:
         self._send(model)
 
     def _load(self, found: dict[str, torch.Tensor]) -> None:
-        from safetensors.torch import save_file
-
         self.file.parent.mkdir(parents=True, exist_ok=True)
         part = self.file.with_suffix(".part")
         save_file(found, part)
