@@ -1,7 +1,7 @@
 """The samplers side by side on one GPU, and FSDP2 in a world of one beside one process: the same data and seeds.
 
     python -m benchmarks.gpu engines --model FOLDER --data train.jsonl.gz --json engines.json
-    python -m benchmarks.gpu engines --model nano --steps 2 --problems 2 --samples 4 --limit 24 --layout-steps 2   # a CPU
+    SIZE=toy MODEL=nano OUT=DIR bash benchmarks/gpu/engines.sh          # on a CPU
 
     graph        our sampler (on a CPU: transformers)
     colocate     vLLM in the training's process
@@ -10,9 +10,9 @@
     replicated, fsdp             `graph` for --layout-steps steps, as it is and as the one rank of an FSDP2 world; on a
                                  GPU their responses differ after the first update by what sums in another order change
 
-All weigh tokens by p_trainer / p_sampler, so that the losses are alike. Each arm has a process of its own, one after the
-other, and --budget seconds. An arm that cannot run here says why, and the others go on. The first step is left out of the
-seconds. `reward` is the mean of the first and of the last five steps; --json has every step.
+All weigh tokens by p_trainer / p_sampler, so that the losses are alike. Each arm has a process of its own, one after
+the other, and --budget seconds. An arm that cannot run here says why, and the others go on. The first step is left out
+of the seconds. `reward` is the mean of the first and of the last five steps; --json has every step.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ DATA=${DATA:-starter} SIZE=${SIZE:-full} PYTHON=${PYTHON:-python} STEPS=${STEPS:
 words=(--model "$MODEL" --data "$DATA" --out "$OUT" --steps "$STEPS" --layout-steps "$LAYOUT_STEPS")
 if [ "$SIZE" = toy ]; then
     words=(--model "$MODEL" --data "$DATA" --out "$OUT" --steps 2 --layout-steps 2 --problems 2 --samples 4 --limit 24
-           --set "data.difficulty=[1,1]" judge.workers=2 train.lr=1e-4)
+           --set "data.difficulty=[1,1]" data.train_size=12 judge.workers=2 train.lr=1e-4)
 fi
 mkdir -p "$OUT"
 exec "$PYTHON" -m benchmarks.gpu engines "${words[@]}" --json "$OUT/engines.json" "$@"

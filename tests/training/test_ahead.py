@@ -6,7 +6,7 @@ import pytest
 from served_model import Served, serving
 from train_runs import Listening, resumed, same, settings, timeless, trained, weights
 
-from microcoder.runs import Run, RunError, read_info, read_metrics
+from microcoder.runs import RunError, read_info, read_metrics
 from microcoder.training.plan import PlanError, batches, importance_of, lacking, settled
 
 RUN = ("train.max_response_tokens=24", "train.steps=3", "train.save_every=1", "train.keep_checkpoints=9")
@@ -64,7 +64,7 @@ def test_a_server_samples_the_next_step_from_weights_that_were_brought_before_it
         words = ("rollout.engine=vllm", f"rollout.server={url}", "rollout.ahead=1")
         lines = trained(tmp_path / "run", *RUN, *words)
         rows = 2 * 4  # problems x samples
-        # before step 1, which samples its own and the next; before step 2, which samples step 3; step 3 samples nothing
+        # before step 1, which samples its own and the next; before step 2, which samples step 3; step 3 has no next
         assert served.loaded == [0, 2 * rows] and len(served.asked) == 3 * rows
         assert [line["staleness"] for line in lines] == [0, 1, 1]
         apart = [line["mismatch_mean"] for line in lines if "mismatch_mean" in line]  # where there was any signal
@@ -73,19 +73,19 @@ def test_a_server_samples_the_next_step_from_weights_that_were_brought_before_it
     assert not list((tmp_path / "run" / "weights").iterdir())
 
 
-def test_a_run_whose_server_is_gone_says_so_and_how_to_go_on(tmp_path):
+def test_a_run_whose_server_is_gone_says_how_to_go_on_and_goes_on_when_it_is_back(tmp_path):
     served = Served()
+    answer = served.answer
     with serving(served) as url:
-        served.answer_before, served.answer = (
-            served.answer,
-            lambda path, words: (
-                None if path == "/v1/completions" and len(served.asked) > 5 else served.answer_before(path, words)
-            ),
+        words = (*RUN, "train.steps=2", "rollout.engine=vllm", f"rollout.server={url}")
+        served.answer = lambda path, asked: (
+            None if path == "/v1/completions" and served.loaded[1:] else answer(path, asked)
         )
         with pytest.raises(RunError, match=r"server is gone: .*status 404.*start it again.*--resume"):
-            trained(tmp_path / "run", *RUN, "rollout.engine=vllm", f"rollout.server={url}")
-    assert read_metrics(tmp_path / "run") == []
-    assert Run.resume(tmp_path / "run").info["status"]
+            trained(tmp_path / "run", *words)
+        assert len(read_metrics(tmp_path / "run")) == 1
+        served.answer = answer
+        assert [line["step"] for line in resumed(tmp_path / "run", *words)] == [1, 2]
 
 
 def test_auto_means_weighed_tokens_and_packed_passes_where_responses_are_not_the_policys_own():
