@@ -35,11 +35,11 @@ from ..runs.disk import write_whole
 from ..runs.plot import plot_dynamics
 from ..schema import Problem
 from ..starter.drafts import LABELS
-from .engine import engine_of
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import Silent, devices, first, open_run, report, share, shared, start, together, wanted
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
+from .served import engine_of
 from .sharding import words
 
 CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..config import Config
-from .shape import ModelShape
+from .model_shape import ModelShape
 from .sharding import SHARES, refusal
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from ..grpo import Objective, Stage, plan, segments
 from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
 from ..models.weights import load_shape, load_tokenizer
 from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, here
+from .model_shape import ModelShape
 from .packed import unpackable
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices
 from .ranks import wanted as ranks_wanted
-from .shape import ModelShape
 from .sharding import lacking as lacking_for_layout
 from .sharding import refusal, words
 from .verl.settings import compiled

@@ -1,6 +1,6 @@
-"""Sampling from a vLLM server that has the weights of a training: the same call as `Sampler`.
+"""vLLM for all stages of a run (`engine_of`), and sampling from a server that has the weights of the training.
 
-The server is started by hand, on other GPUs or beside the training on the same one:
+vLLM in the training's processes is `sampling/vllm.py`. The server is started by hand, on other GPUs or beside the training on the same one:
 
     VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --max-model-len 4096
 
@@ -17,8 +17,9 @@ from __future__ import annotations
 import http.client
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,13 @@ from urllib.parse import urlsplit
 import torch
 from safetensors.torch import save_file
 
+from ..models import ModelSource
+from ..runs import Run, RunError
 from ..sampling import Completion, Sampling, VllmError
 from ..sampling.shadow import weights
-from ..sampling.vllm import asked_of
+from ..sampling.vllm import VllmSampler, asked_of, in_process
+from .memory import MemoryPlan
+from .ranks import devices, rank
 
 START = "VLLM_SERVER_DEV_MODE=1 vllm serve {model} --logprobs-mode processed_logprobs --max-model-len {context}"
 SECONDS = 1800  # for one request; a response may have to wait for its turn
@@ -183,3 +188,41 @@ class ServedSampler:
         if answer.status != 200:
             raise ServerGone(f"{self.url}{path}: status {answer.status}, {text[:200].decode(errors='replace')}")
         return json.loads(text) if text else None
+
+
+@contextmanager
+def engine_of(
+    need: MemoryPlan, source: ModelSource, run: Run, note: Callable[[str], None]
+) -> Iterator[VllmSampler | ServedSampler | None]:
+    """The sampler of all stages; None where each stage makes its own from the model that it trains.
+
+    Raise VllmError, before anything has happened, where it cannot be had; RunError when a server is gone later.
+    """
+    rollout = need.config.rollout
+    if rollout.engine != "vllm":
+        yield None
+        return
+    found: Any
+    if rollout.server:
+        names = [need.config.model.name, source.path]
+        folder = run.path / "weights"
+        found = ServedSampler(rollout.server, names, need.context, need.rows, folder, rank())
+        run.update(vllm=found.record())
+        note(f"vLLM: a server at {found.url}, weights by {found.backend}")
+    else:
+        torch.cuda.empty_cache()
+        found = in_process(source.path, rollout.memory, need.context, need.rows, need.crowded)
+        made = {"memory": rollout.memory, "context": need.context, "rows": need.rows, "sleeps": need.crowded}
+        run.update(vllm=made)
+        asleep = ", asleep during updates" if need.crowded else ""
+        note(f"vLLM: {rollout.memory:.1%} of the GPU, {need.context:,} tokens of context{asleep}")
+    try:
+        yield found
+    except ServerGone as error:
+        raise RunError(
+            f"the vLLM server is gone: {error}; start it again ({found.start}), then go on from the last checkpoint: "
+            f"microcoder train {run.path} --resume"
+        ) from error
+    finally:
+        if rollout.server or devices() == 1:  # ranks: it ends the process group, and ends with its process
+            found.close()

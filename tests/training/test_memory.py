@@ -18,7 +18,7 @@ from transformers.masking_utils import sdpa_mask
 
 from microcoder.config import find, load
 from microcoder.training import memory
-from microcoder.training import shape as shapes
+from microcoder.training import model_shape as shapes
 from microcoder.training.memory import (
     ENOUGH_TOKENS,
     GIB,
