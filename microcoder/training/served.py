@@ -1,6 +1,6 @@
 """vLLM for all stages of a run (`engine_of`), and sampling from a server that has the weights of the training.
 
-vLLM in the training's processes is `sampling/vllm.py`. The server is started by hand, on other GPUs or beside the training on the same one:
+vLLM in the training's processes is `sampling/vllm.py`. A server is started by hand, on other GPUs or on the same one:
 
     VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --max-model-len 4096
 
