@@ -9,7 +9,13 @@ from train_runs import Listening, resumed, same, settings, timeless, trained, we
 from microcoder.runs import RunError, read_info, read_metrics
 from microcoder.training.plan import PlanError, batches, importance_of, lacking, settled
 
-RUN = ("train.max_response_tokens=24", "train.steps=3", "train.save_every=1", "train.keep_checkpoints=9")
+RUN = (
+    "train.max_response_tokens=24",
+    "train.steps=3",
+    "train.save_every=1",
+    "train.keep_checkpoints=9",
+    "judge.time_limit_s=30",  # on a busy machine a right program may take longer than its problem allows
+)
 
 
 class Stopping(Listening):
