@@ -271,5 +271,10 @@ def mismatch(gap: Tensor) -> dict[str, float]:
         "mismatch_mean": float(gap.abs().mean()),
         "mismatch_p99": float(np.quantile(gap.abs(), 0.99)),  # torch's own takes 16 million values at most
         "mismatch_kl": float((weight - 1 - gap).mean()),
-        "mismatch_ess": float(weight.sum() ** 2 / (len(gap) * (weight**2).sum())),
+        "mismatch_ess": effective_share(weight),
     }
+
+
+def effective_share(weights: Tensor) -> float:
+    """Return the effective sample size of weighed tokens as a share of them: 1 where all weights are equal."""
+    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))

@@ -44,6 +44,8 @@ class Batch:
     seconds: dict[str, float] = field(default_factory=dict)
     resampled: int = 0  # groups that took a discarded one's place
     tail: Tail | None = None  # what is still being judged
+    staleness: int = 0  # steps between the weights that sampled it and those that it trains
+    sampled_s: float = 0.0  # where that was ahead of its step: how long it took
 
 
 @dataclass
@@ -400,6 +402,12 @@ def weights_of(config: Config) -> dict[str, Any]:
 def load_model(config: Config, source: ModelSource) -> Any:
     """Load the model that is trained."""
     return load(source, **weights_of(config))
+
+
+def trained_tokens(inputs: dict[str, Any]) -> torch.Tensor:
+    """(n, t) 1 at tokens that are trained on: not at padding, nor where the model was told something between turns."""
+    mask: torch.Tensor = inputs["completion_mask"]
+    return mask if "tool_mask" not in inputs else mask * inputs["tool_mask"]
 
 
 def alike(

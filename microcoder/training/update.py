@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..collect import Response
-from ..grpo import Loss, Objective, mismatch, policy_loss
+from ..grpo import Loss, Objective, effective_share, mismatch, policy_loss
 from .packed import Packed, fill, inputs, pack
 from .plan import Batches
 from .step import Tail
@@ -70,6 +70,7 @@ class PackedUpdates:
     sharded: bool = False  # gradients lie in shares on several devices
     old: dict[int, Tensor] = field(default_factory=dict)  # by id(response): its log-probabilities before the step
     differences: list[Tensor] = field(default_factory=list)  # log p_trainer - log p_sampler of each token trained on
+    weighed: list[Tensor] = field(default_factory=list)  # the weights of the tokens trained on, where they have any
 
     @property
     def device(self) -> Any:
@@ -183,7 +184,7 @@ class PackedUpdates:
             mask,
             self.objective,
             ref_logprobs=self._referred(packed),
-            weights=self._weights(gap),
+            weights=self._weights(gap, mask),
             tokens=update.tokens,
             sequences=self.counts.mini * self.counts.samples,
             limit=limit,
@@ -193,18 +194,24 @@ class PackedUpdates:
     def _referred(self, packed: Packed) -> Tensor | None:
         return None if self.reference is None else self.reference(packed, self.score)
 
-    def _weights(self, gap: Tensor) -> Tensor | None:
+    def _weights(self, gap: Tensor, mask: Tensor) -> Tensor | None:
         if self.importance == "none":
             return None
         if self.importance == "sequence":
             gap = gap.sum(1, keepdim=True).expand_as(gap)
-        return gap.exp().clamp(max=self.cap)
+        found = gap.exp().clamp(max=self.cap)
+        self.weighed.append(found[mask])
+        return found
 
     def mismatch(self) -> dict[str, float]:
-        """How far sampler and trainer are apart in a step, on all devices."""
+        """How far sampler and trainer are apart in a step, on all devices. Where tokens are weighed, also
+        effective_sample_size: the share that the weights leave, bounded by the cap as they are."""
         mine = torch.cat(self.differences).float().cpu() if self.differences else torch.zeros(0)
+        used = torch.cat(self.weighed).float().cpu() if self.weighed else torch.zeros(0)
         self.differences.clear()
-        return mismatch(torch.cat(gather_object([mine])))
+        self.weighed.clear()
+        gap, used = torch.cat(gather_object([mine])), torch.cat(gather_object([used]))
+        return {**mismatch(gap), **({"effective_sample_size": effective_share(used)} if len(used) else {})}
 
     def run(self, model: Any, update: Update, limit: int, count: Callable[[Loss], None]) -> Tensor:
         """All passes of an update, forward and backward; devices exchange gradients in the last one."""

@@ -218,6 +218,10 @@ def refusals(config: Config) -> list[str]:
         found.append(f"grpo.importance={grpo.importance} works with run.engine=trl only: set grpo.importance=auto")
     if rollout.straggler_s:
         found.append("rollout.straggler_s works with run.engine=trl only: set rollout.straggler_s=0")
+    if rollout.server:
+        found.append("rollout.server works with run.engine=trl only: leave it out, verl starts its own")
+    if rollout.ahead:
+        found.append("rollout.ahead works with run.engine=trl only: set rollout.ahead=0")
     if rollout.engine == "graph":
         found.append("rollout.engine=graph works with run.engine=trl only: use vllm, or auto")
     if rollout.engine == "transformers" and config.cluster.gpus_per_node:
