@@ -45,8 +45,8 @@ from .packed import share_prompts
 from .plan import Batches, importance_of, objective_of, order
 from .recorder import drop_old, saving
 from .sharding import allow_on_cpu
-from .step import Batch, alike, collect, dealt, drawn, load_model, trained_tokens
-from .update import PackedUpdates, Update, nothing, scored
+from .step import Batch, collect, drawn, load_model
+from .update import PackedUpdates, Update, alike, dealt, nothing, scored, trained_tokens
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 

@@ -29,8 +29,8 @@ from microcoder.config import PRESETS
 from microcoder.grpo import Stage
 from microcoder.models.weights import quiet
 from microcoder.training.plan import batches
-from microcoder.training.step import alike
 from microcoder.training.trl import SUMS, TrlStageTrainer
+from microcoder.training.update import alike
 
 quiet()
 
