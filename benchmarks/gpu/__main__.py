@@ -11,6 +11,7 @@ if __name__ == "__main__":
         "packed",
         "gamed",
         "step",
+        "engines",
         "shape",
         "memory",
         "attention",

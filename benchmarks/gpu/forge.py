@@ -4,7 +4,8 @@
 
 Takes the problems with their references, as `prepare` leaves them in DATA/pipeline, and programs of models to search
 with. DATA then holds `train-forged.jsonl.gz` and `validation-forged.jsonl.gz`: the problems of `train.jsonl.gz` and
-`validation.jsonl.gz` with forged tests.
+`validation.jsonl.gz` with forged tests. A training problem whose reference needs more than `--most-cpu` seconds for all
+of its tests is left out: a few such problems cost the judge as much as all others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import gzip
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +38,9 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="then it ends by itself")
     parser.add_argument("--together", type=int, default=1, help="processes at a time")
     parser.add_argument("--judge-workers", type=int, default=2, help="of each process")
+    parser.add_argument(
+        "--most-cpu", type=float, default=0.3, metavar="SECONDS", help="of a training problem's reference"
+    )
     args = parser.parse_args()
     problems, folder = mc.load_problems(args.problems), args.data / "forging"
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,6 +58,10 @@ def main() -> int:
     bare = {"solutions": [], "lineage": [], "difficulty_score": None, "extra": {}}
     for name in ("train", "validation"):
         wanted = mc.load_problems(args.data / f"{name}.jsonl.gz")
+        if name == "train":
+            took = seconds([forged[problem.id] for problem in wanted], args.together * args.judge_workers)
+            wanted = [problem for problem in wanted if took[problem.id] <= args.most_cpu]
+            print(f"train: {len(wanted)} problems; {len(took) - len(wanted)} left out, over {args.most_cpu} s of CPU")
         rows = (json_line(replace(forged[problem.id], **bare).to_dict()) for problem in wanted)
         (args.data / f"{name}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), mtime=0))
     summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("stronger-*.json"))]
@@ -60,3 +69,14 @@ def main() -> int:
     for side in ("before", "after"):
         print(side, {key: sum(summary[side][key] for summary in summaries) for key in summaries[0][side]})
     return 0
+
+
+def seconds(problems: Sequence[mc.Problem], workers: int) -> dict[str, float]:
+    """CPU seconds of each problem's first reference for all of its tests; 0 where there is none."""
+    with mc.Judge(workers, stop_at_first_failure=False) as judge:
+        asked = {
+            problem.id: judge.submit(problem, code=problem.solutions[0]["code"])
+            for problem in problems
+            if problem.solutions
+        }
+        return {problem.id: asked[problem.id].result().cpu_s if problem.id in asked else 0.0 for problem in problems}

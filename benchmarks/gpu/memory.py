@@ -32,7 +32,8 @@ import torch
 
 from benchmarks.gpu.packed import SHAPES, backward, random_model
 from microcoder.config import Config, load
-from microcoder.training.memory import GIB, MemoryPlan, ModelShape, here
+from microcoder.training.memory import GIB, MemoryPlan, here
+from microcoder.training.model_shape import ModelShape
 from microcoder.training.optimizers import CompactAdamW
 from microcoder.training.packed import Packed, inputs, pack, share_prompts
 from microcoder.training.plan import batches

@@ -1,13 +1,15 @@
-"""An arm of `step` in a process of its own: `microcoder train`, stopped after its last step.
+"""An arm of `step` or `engines` in a process of its own: `microcoder train`, stopped after its last step.
 
     python -m benchmarks.gpu.ours SPEC.json       # written by `step`
 
-The last checkpoint, which no step counts, is not written: a gigabyte for every 80 M parameters.
+The last checkpoint, which no step counts, is not written, unless the spec says `save`: a gigabyte for every 80 M
+parameters. `environment` in the spec is set first, such as that of a rank.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,9 +44,11 @@ class Watch:
 
 def main() -> None:
     spec = json.loads(Path(sys.argv[1]).read_text())
+    os.environ |= spec.get("environment", {})
     config, folder = configuration([*spec["words"], f"train.folder={spec['folder']}", "train.name=run"])
     try:
-        launch(config, folder, observer=Watch(Lines(spec["lines"]), config.train.steps))
+        last = sys.maxsize if spec.get("save") else config.train.steps
+        launch(config, folder, observer=Watch(Lines(spec["lines"]), last))
     except KeyboardInterrupt:
         print("stopped")
 

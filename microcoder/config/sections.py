@@ -187,7 +187,19 @@ class RolloutConfig(Section):
         default=0.4,
         gt=0,
         lt=1,
-        description="The share of a GPU's memory that keys and values may take; with verl, that vLLM may take.",
+        description="The share of a GPU's memory that keys and values may take; of vLLM, all that it may take.",
+    )
+    server: str = Field(
+        default="",
+        description="With engine = vllm: the address of a vLLM server that generates, such as http://127.0.0.1:8000; "
+        "empty: vLLM runs in the training's processes.",
+    )
+    ahead: int = Field(
+        default=0,
+        ge=0,
+        le=1,
+        description="Steps by which responses are older than the weights that they train. 0: a step samples from the "
+        "newest weights; 1: while a step trains, the next one's responses are sampled and judged.",
     )
     top_p: float = Field(default=1.0, gt=0, le=1, description="Sample from the smallest set of tokens with this mass.")
     top_k: int = Field(default=0, ge=0, description="Sample from this many likeliest tokens; 0: all.")
@@ -259,8 +271,8 @@ class GrpoConfig(Section):
     importance: Literal["auto", "none", "token", "sequence"] = Field(
         default="auto",
         description="Weigh tokens by p_trainer / p_sampler, by their own ratio or by that of the whole response, at "
-        "most importance_cap; auto: token with rollout.engine = vllm, else none. token and sequence need "
-        "train.update = packed.",
+        "most importance_cap; auto: token with rollout.engine = vllm or rollout.ahead, else none. token and sequence "
+        "need train.update = packed.",
     )
     importance_cap: float = Field(default=2.0, gt=0, description="The largest weight of grpo.importance.")
     turns: int = Field(

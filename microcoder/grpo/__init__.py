@@ -27,7 +27,7 @@ Where we differ from the paper; each file says more:
 
 from .advantages import group_advantages, has_signal, overlong_penalty
 from .diversity import diversity, group_diversity
-from .loss import Loss, Objective, policy_loss, token_entropy, token_logprobs
+from .loss import Loss, Objective, effective_share, mismatch, policy_loss, token_entropy, token_logprobs
 from .stages import Stage, plan, segments, stage_at
 from .temperature import Choice, TemperatureProbe, choose_temperature
 from .truncation import draws, ends_in_repetition, repeat_tokens, truncation_mask
@@ -41,10 +41,12 @@ __all__ = [
     "choose_temperature",
     "diversity",
     "draws",
+    "effective_share",
     "ends_in_repetition",
     "group_advantages",
     "group_diversity",
     "has_signal",
+    "mismatch",
     "overlong_penalty",
     "plan",
     "policy_loss",

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -255,3 +256,25 @@ def _check(
         raise ValueError(
             f"advantages are of shape {tuple(advantages.shape)}; pass one for each of the {len(logprobs)} rows"
         )
+
+
+def mismatch(gap: Tensor) -> dict[str, float]:
+    """Measure how far trainer and sampler are apart. `gap`: log p_trainer - log p_sampler of each token, (tokens,).
+
+    Returns the mean and the 99th percentile of the differences, the KL between the two, and the effective share of the
+    tokens when they are weighed.
+    """
+    if not len(gap):
+        return {}
+    weight = gap.clamp(-20, 20).exp()
+    return {
+        "mismatch_mean": float(gap.abs().mean()),
+        "mismatch_p99": float(np.quantile(gap.abs(), 0.99)),  # torch's own takes 16 million values at most
+        "mismatch_kl": float((weight - 1 - gap).mean()),
+        "mismatch_ess": effective_share(weight),
+    }
+
+
+def effective_share(weights: Tensor) -> float:
+    """Return the effective sample size of weighed tokens as a share of them: 1 where all weights are equal."""
+    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))

@@ -15,22 +15,12 @@ from .plan import Batches
 from .sharding import layout_options
 
 
-def importance_of(config: Config) -> str:
-    if config.grpo.importance != "auto":
-        return config.grpo.importance
-    return "token" if config.rollout.engine == "vllm" else "none"
-
-
 def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRPOConfig:
     """TRL's settings; what it would do to advantages and loss is left at values that we never read."""
     train = config.train
     cuda = torch.cuda.is_available()
     bf16 = cuda and torch.cuda.is_bf16_supported() if train.bf16 == "auto" else train.bf16
-    vllm = config.rollout.engine == "vllm"
-    options: dict[str, Any] = {"vllm_mode": "colocate"} if vllm else {}
-    if vllm:  # the default drops long responses, whose ratios multiply to something far from 1
-        options["vllm_importance_sampling_mode"] = "token_truncate"
-    options |= layout_options(config.run.layout, bf16)
+    options = layout_options(config.run.layout, bf16)
     found = GRPOConfig(
         output_dir=folder,
         per_device_train_batch_size=counts.micro,
@@ -61,7 +51,6 @@ def arguments(config: Config, stage: Stage, counts: Batches, folder: str) -> GRP
         ddp_find_unused_parameters=False,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
-        use_vllm=vllm,
         **options,
     )
     if found.fsdp_plugin_args:  # else accelerate would have weights and their gradients exchanged in bfloat16

@@ -39,6 +39,7 @@ from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import Silent, devices, first, open_run, report, share, shared, start, together, wanted
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
+from .served import engine_of
 from .sharding import words
 
 CHANGEABLE = {  # settings that may be other ones when a run goes on, for they change nothing that was done
@@ -164,8 +165,9 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     if config.judge.workers == "auto" and config.judge.on == "here":
         options["workers"] = share(options["workers"])
-    with open_judge(options) as judge:
-        setup = TrlSetup(config, run, source, counts, judge, observer, loaded["train"], loaded["test"], need.crowded)
+    with open_judge(options) as judge, engine_of(need, source, run, observer.note) as engine:
+        splits = loaded["train"], loaded["test"]
+        setup = TrlSetup(config, run, source, counts, judge, observer, *splits, need.crowded, engine)
         for stage, last in stages_left(config, run, counts):
             train_stage(setup, stage, last)
             gc.collect()
@@ -274,6 +276,8 @@ def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
         callbacks=[recorder],
         note=setup.observer.note,
         crowded=setup.crowded,
+        engine=setup.engine,
+        last=last,
     )
     trainer.remove_callback(PrinterCallback)
     recorder.trainer, trainer.finish_step = trainer, recorder.finish

@@ -24,8 +24,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..config import Config
+from .model_shape import ModelShape
 from .sharding import SHARES, refusal
 
 if TYPE_CHECKING:
@@ -71,77 +70,13 @@ HEAD_GRADIENT = 4 + 4  # of a weight of the head: its gradient so far, and that 
 LAYER_GRADIENTS = 1.0  # gradients of one layer on their way back, over what it keeps
 STATES = {"adamw": 8.0, "adam8bit": 2 + 8 / 256}  # bytes of the optimizer for a trained weight
 CUDA = int(1.2 * GIB)  # context and libraries
-VLLM = 0.3  # the share of a GPU that vLLM takes inside TRL
+VLLM = 2 * GIB  # what vLLM takes beside weights, keys and values: activations of 8,192 tokens, CUDA graphs
+VLLM_LOGIT = 16  # bytes of a logit of each response while vLLM draws: float32, and three copies
 ZERO_BUCKET = 500_000_000  # values in a bucket of DeepSpeed's
 RESERVE = 0.08  # the share of the memory that no plan touches: pieces too small to be used
 MOST_TOKENS, MOST_TOKENS_CPU = 32768, 16384  # of a pass that is "auto"
 TOLD = {"nothing": 64, "verdict": 64, "error": 256, "difference": 256}  # tokens of grpo.feedback, at most or nearly
 ENOUGH_TOKENS = 8192  # a pass of so many without recomputation is better than a larger one with it
-
-
-@dataclass(frozen=True)
-class ModelShape:
-    """The sizes of a model."""
-
-    hidden: int
-    inner: int
-    layers: int
-    heads: int
-    kv_heads: int
-    width: int  # of a head
-    vocabulary: int
-    parameters: int
-    qk_norm: bool = False
-    adapted: int = 0  # inputs and outputs of all linear layers that get an adapter: its weights for rank 1
-
-    @property
-    def linear(self) -> int:
-        """Weights of the layers' products, the head not among them."""
-        attention = 2 * self.hidden * (self.heads + self.kv_heads) * self.width
-        return self.layers * (attention + 3 * self.hidden * self.inner)
-
-    @staticmethod
-    def of(model: Any, targets: str | Sequence[str] = "all-linear") -> ModelShape:
-        """The shape of a model of transformers, which may be on the meta device."""
-        text, head = model.config.get_text_config(), model.get_output_embeddings()
-        layers = {
-            name: (part.in_features, part.out_features)
-            for name, part in model.named_modules()
-            if isinstance(part, torch.nn.Linear) and part is not head
-        }
-        everywhere = isinstance(targets, str)
-        adapted = (sum(size) for name, size in layers.items() if everywhere or name.rpartition(".")[2] in targets)
-        return ModelShape(
-            text.hidden_size,
-            getattr(text, "intermediate_size", None) or 4 * text.hidden_size,
-            text.num_hidden_layers,
-            text.num_attention_heads,
-            getattr(text, "num_key_value_heads", None) or text.num_attention_heads,
-            getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads,
-            text.vocab_size,
-            sum(parameter.numel() for parameter in model.parameters()),
-            any(name.endswith(".q_norm") for name, _ in model.named_modules()),
-            sum(adapted),
-        )
-
-    @staticmethod
-    def guess(name: str) -> ModelShape | None:
-        """The shape of a model whose size is known by its name alone: that of the Qwen3 nearest to Qwen3-4B's 4 B."""
-        match = re.search(r"(?<![\d.])(\d+(?:\.\d+)?)B(?![A-Za-z])", name, re.IGNORECASE)
-        if not match:
-            return None
-        count = float(match[1]) * 1e9
-        near = min(QWEN3, key=lambda shape: max(shape.parameters, count) / min(shape.parameters, count))
-        return replace(near, parameters=int(count))
-
-
-QWEN3 = tuple(
-    ModelShape(h, i, n, heads, 8, 128, 151936, int(billions * 1e9), True, n * (7 * h + 256 * (heads + 8) + 3 * i))
-    for billions, h, i, n, heads in (
-        (0.6, 1024, 3072, 28, 16), (1.7, 2048, 6144, 28, 16), (4, 2560, 9728, 36, 32), (8.2, 4096, 12288, 36, 32),
-        (14.8, 5120, 17408, 40, 40), (32.8, 5120, 25600, 64, 64),
-    )
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -211,7 +146,6 @@ class MemoryPlan:
             "reference": size * shape.parameters * self._reference,
             "exchange": self._exchange(size, trained),
             "sampling copy": (2 if gpu else size) * shape.parameters * copied,
-            "vLLM": VLLM * self.device.memory if gpu and engine == "vllm" else 0,
             "CUDA": CUDA if gpu else 0,
             "pages": self._pages(),
             "pass": self.a_pass(self.tokens, model.gradient_checkpointing is True),
@@ -254,7 +188,7 @@ class MemoryPlan:
         parts = self.parts()
         one = self.a_pass(min(self.tokens, self.longest), self.config.model.gradient_checkpointing is True)
         padded = self.config.train.update == "padded"
-        return parts | {"pages": min(self.response, parts["pages"]), "pass": one if padded else parts["pass"]}
+        return parts | {"pages": min(self.fewest, parts["pages"]), "pass": one if padded else parts["pass"]}
 
     # --- a pass
 
@@ -300,22 +234,43 @@ class MemoryPlan:
 
     # --- pages
 
+    @property
+    def rows(self) -> int:
+        """Responses at once, on one device."""
+        return min(self.config.rollout.batch, self.counts.responses // self.counts.devices)
+
     def _pages(self) -> int:
-        """Keys and values while sampling: of as many responses at once as there are, and as rollout.memory lets."""
-        rollout, counts = self.config.rollout, self.counts
-        rows = min(rollout.batch, counts.responses // counts.devices)
-        if rollout.engine == "vllm":
+        """Keys and values while sampling: of as many responses at once as there are, and as rollout.memory lets. Of
+        vLLM in this process all that it takes, its weights too; a server has memory of its own."""
+        rollout, counts, rows = self.config.rollout, self.counts, self.rows
+        if rollout.engine == "vllm" and (rollout.server or not self.device.gpu):
             return 0
         if not self.device.gpu or rollout.engine == "transformers":
             return rows * self._cached(self.longest, 2 if self.config.model.dtype == "bfloat16" else 4)
         prompts = rows if self.config.grpo.turns > 1 else min(counts.problems // counts.devices, rows)  # or shared
         wanted = rows * self._cached(self.longest - self.prompt) + prompts * self._cached(self.prompt)
-        return max(self.response, min(wanted, int(rollout.memory * self.device.memory)))
+        return max(self.fewest, min(wanted + self._beside, int(rollout.memory * self.device.memory)))
+
+    @property
+    def _beside(self) -> int:
+        """What vLLM takes with its pages: its copy of the weights, and its work."""
+        logits = VLLM_LOGIT * self.rows * self.shape.vocabulary
+        return (2 * self.shape.parameters + VLLM + logits) * (self.config.rollout.engine == "vllm")
+
+    @property
+    def fewest(self) -> int:
+        """The least that sampling can do with: the pages of one response."""
+        return self.response + self._beside
+
+    @property
+    def context(self) -> int:
+        """Tokens that a prompt and its response may have together, in training and in evaluations."""
+        return max(self.longest, self.prompt + self.config.train.eval_max_response_tokens)
 
     @property
     def response(self) -> int:
         """Keys and values of the longest response and its prompt."""
-        return self._cached(max(self.longest, self.prompt + self.config.train.eval_max_response_tokens))
+        return self._cached(self.context)
 
     def _cached(self, tokens: int, size: int = 2) -> int:
         return 2 * size * self.shape.layers * self.shape.kv_heads * self.shape.width * tokens
@@ -351,19 +306,23 @@ class MemoryPlan:
             fitting = (tokens for tokens in range(most, self.longest, -256) if self.a_pass(tokens, recompute) <= room)
             found = found.having(train__pass_tokens=next(fitting, self.longest))
         if device.gpu and self.parts()["pages"] > left:
-            share = max(self.response, left) / device.memory
+            share = max(self.fewest, left) / device.memory
             found = found.having(rollout__memory=min(self.config.rollout.memory, share))
+        if found.config.rollout.engine == "vllm" and (pages := found.parts()["pages"]):
+            found = found.having(rollout__memory=round(pages / device.memory, 4))  # it takes all that it may
         return found
 
     def lack(self) -> str:
         """What stands in the way, and settings that would fit; empty if this fits."""
         fitted, device = self.fitted(), self.device
         share = self.config.rollout.memory
-        if device.gpu and self.config.rollout.engine in ("auto", "graph") and self.response > share * device.memory:
+        own = self.config.rollout.engine != "transformers" and self.parts()["pages"]
+        if device.gpu and own and self.fewest > share * device.memory:
+            weights = "vLLM with its weights, and " if self._beside else ""
             return (
-                f"memory: keys and values of one response of {self.longest:,} tokens, its prompt included, take "
-                f"{self.response / GIB:.1f} GiB, and rollout.memory={share:g} of {device.words()} is less; set "
-                f"rollout.memory={math.ceil(100 * self.response / device.memory) / 100:g} or a smaller limit"
+                f"memory: {weights}keys and values of one response of {self.longest:,} tokens, its prompt included, "
+                f"take {self.fewest / GIB:.1f} GiB, and rollout.memory={share:g} of {device.words()} is less; set "
+                f"rollout.memory={math.ceil(100 * self.fewest / device.memory) / 100:g} or a smaller limit"
             )
         least = fitted.least()
         if peak(least) <= device.usable:

@@ -19,7 +19,8 @@ from ..config import Config
 from ..grpo import Objective, Stage, plan, segments
 from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
 from ..models.weights import load_shape, load_tokenizer
-from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, ModelShape, here
+from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, here
+from .model_shape import ModelShape
 from .packed import unpackable
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices
@@ -72,6 +73,13 @@ class Batches:
         )
 
 
+def importance_of(config: Config) -> str:
+    """Which ratio tokens are weighed by."""
+    if config.grpo.importance != "auto":
+        return config.grpo.importance
+    return "token" if config.rollout.engine == "vllm" or config.rollout.ahead else "none"
+
+
 def settled(config: Config, model: Any = None, gpu: bool | None = None) -> Config:
     """Say how updates are computed, where that is auto: packed on a GPU and where the settings need it, if the model
     can be; else padded. `model`: its configuration as transformers has it; None: not known yet.
@@ -81,7 +89,8 @@ def settled(config: Config, model: Any = None, gpu: bool | None = None) -> Confi
         raise PlanError(f"train.update=packed: {why}; set train.update=auto or padded")
     if train.update != "auto":
         return config
-    wanted = config.grpo.importance in ("token", "sequence") or (torch.cuda.is_available() if gpu is None else gpu)
+    wanted = importance_of(config) != "none" or config.rollout.ahead
+    wanted = wanted or (torch.cuda.is_available() if gpu is None else gpu)
     packed = wanted and not why and config.run.engine == "trl" and config.model.attention in ("auto", "sdpa")
     way: Any = "packed" if packed else "padded"
     return config.model_copy(update={"train": train.model_copy(update={"update": way})})
@@ -102,14 +111,21 @@ def batches(config: Config, devices: int = 1) -> Batches:
     """Work out the batch sizes of a step. Refuse sizes that do not divide, and name some that do."""
     config = settled(config)
     objective_of(config)
-    _turns(config)
+    _rollouts(config)
     if why := refusal(config, devices):
         raise PlanError(why)
     train, samples = config.train, config.grpo.samples
-    if config.grpo.importance in ("token", "sequence") and train.update == "padded" and config.run.engine == "trl":
-        raise PlanError(
-            f"grpo.importance={config.grpo.importance} is made by packed passes only; set train.update=packed too"
-        )
+    if train.update == "padded" and config.run.engine == "trl":
+        if config.rollout.ahead:
+            raise PlanError(
+                "rollout.ahead=1 is made for packed passes only; set train.update=packed or rollout.ahead=0"
+            )
+        if (way := importance_of(config)) != "none":
+            auto = f", which is what auto means with rollout.engine={config.rollout.engine},"
+            raise PlanError(
+                f"grpo.importance={way}{auto * (config.grpo.importance == 'auto')} is made by packed passes only; set "
+                "train.update=packed too, or grpo.importance=none"
+            )
     if train.update == "packed" and config.model.attention not in ("auto", "sdpa"):
         raise PlanError(
             f"train.update=packed has an attention of its own, and model.attention={config.model.attention} would have "
@@ -148,9 +164,21 @@ def batches(config: Config, devices: int = 1) -> Batches:
     return Batches(problems, samples, mini, micro, devices)
 
 
-def _turns(config: Config) -> None:
-    """Refuse repair turns where nobody has tried them."""
-    turns = config.grpo.turns
+def _rollouts(config: Config) -> None:
+    """Refuse ways of sampling that do not go together, or that nobody has tried."""
+    turns, rollout = config.grpo.turns, config.rollout
+    if rollout.server and rollout.engine != "vllm":
+        raise PlanError(
+            f"rollout.server={rollout.server} is asked with rollout.engine=vllm only, and rollout.engine="
+            f"{rollout.engine}; set rollout.engine=vllm, or leave rollout.server out"
+        )
+    if rollout.server and not rollout.server.startswith(("http://", "https://")):
+        raise PlanError(f"rollout.server={rollout.server} is no address; write it like http://127.0.0.1:8000")
+    if rollout.engine == "vllm" and config.run.engine == "trl" and config.cluster.tensor_parallel > 1:
+        raise PlanError(
+            f"cluster.tensor_parallel={config.cluster.tensor_parallel} is for run.engine=verl; with trl a server deals "
+            "one copy of the weights out to several GPUs: start it with --tensor-parallel-size, and set rollout.server"
+        )
     if turns > 1 and config.rollout.engine == "vllm":
         raise PlanError(
             f"grpo.turns={turns} has not been tried with rollout.engine=vllm; set rollout.engine=auto, or grpo.turns=1"
@@ -266,7 +294,7 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     if config.run.engine == "verl":
         return lacking_for_verl(config)
     found = lacking_for_layout(config)
-    vllm = config.rollout.engine == "vllm"
+    vllm = config.rollout.engine == "vllm" and not config.rollout.server  # which has what it needs
     for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):
         if wanted and importlib.util.find_spec(package) is None:
             found.append(f"the package {package}, which the settings ask for: pip install {package}")

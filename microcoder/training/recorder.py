@@ -50,6 +50,7 @@ class TrlSetup:
     train: tuple[Sequence[Any], list[list[int]]]  # problems and their prompts
     test: tuple[Sequence[Any], list[list[int]]]
     crowded: bool = False  # the sampler has to give its memory to the update
+    engine: Any = None  # vLLM, which samples in all stages
 
 
 class StepRecorder(TrainerCallback):
@@ -145,7 +146,8 @@ class StepRecorder(TrainerCallback):
             "checkpoint_s": trainer.seconds["checkpoint"],
             "other_s": step_s - update_s - seconds["generation_s"] - seconds["judging_s"],  # the floor is a part of it
             "step_s": step_s,
-            "tokens_per_s": found["tokens"] / max(seconds["generation_s"], 1e-9),
+            **({"staleness": batch.staleness, "sampled_s": batch.sampled_s} if self.setup.config.rollout.ahead else {}),
+            "tokens_per_s": found["tokens"] / max(batch.sampled_s or seconds["generation_s"], 1e-9),
         }
 
     def evaluate(self, step: int) -> dict[str, Any]:

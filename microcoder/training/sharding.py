@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from typing import Any
 
 from accelerate import DistributedType, FullyShardedDataParallelPlugin, PartialState
@@ -40,7 +41,7 @@ def refusal(config: Config, ranks: int) -> str:
     layout, optimizer, dtype = config.run.layout, config.train.optimizer, config.model.dtype
     if config.run.engine != "trl" or layout in ("auto", "replicated"):
         return ""
-    if ranks == 1:
+    if ranks == 1 and "WORLD_SIZE" not in os.environ:  # a world of one rank that was asked for is a test of the layout
         return f"run.layout={layout} deals a model out to several processes, and there is one; set run.layout=auto"
     if layout == "fsdp" and optimizer != "adamw":
         return f"train.optimizer={optimizer} keeps blocks that FSDP2 would cut; set train.optimizer=adamw"

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,8 @@ class Batch:
     seconds: dict[str, float] = field(default_factory=dict)
     resampled: int = 0  # groups that took a discarded one's place
     tail: Tail | None = None  # what is still being judged
+    staleness: int = 0  # steps between the weights that sampled it and those that it trains
+    sampled_s: float = 0.0  # where that was ahead of its step: how long it took
 
 
 @dataclass
@@ -99,20 +101,37 @@ def collect(
         return Batch(responding.responses, seconds=responding.seconds, tail=Tail(responding, samples, one))
     responses, seconds = responding.all()
     batch = Batch(responses, seconds=seconds)
-    draw = random.Random(f"{seed} {step} {first_row}")
-    for turn in range(1, settings.dynamic_sampling + 1):
-        silent = (~signal(batch.responses, samples)).nonzero()[:, 0].tolist()
-        free = [n for n in others if n not in numbers]
-        fresh = draw.sample(free, min(len(silent), len(free)))
-        if not fresh:
-            break
-        numbers = [*numbers, *fresh]
-        more, seconds = ask(fresh, drawn(seed, step, turn, first_row)).all()
-        for name, value in seconds.items():
-            batch.seconds[name] += value
-        _replace(batch, silent, more, samples)
+
+    def more(fresh: Sequence[int], turn: int) -> tuple[list[Response], dict[str, float]]:
+        return ask(fresh, drawn(seed, step, turn, first_row)).all()
+
+    resample(batch, numbers, more, others, settings, seed, step, first_row)
     weigh(batch.responses, settings, stage, seed, step, first_row)
     return batch
+
+
+def resample(
+    batch: Batch,
+    numbers: Sequence[int],
+    more: Callable[[Sequence[int], int], tuple[list[Response], dict[str, float]]],
+    others: Sequence[int],
+    settings: GrpoConfig,
+    seed: int,
+    step: int,
+    first_row: int = 0,
+) -> None:
+    """Dynamic sampling. `more(numbers, turn)` responds to problems; `numbers` are those of the batch."""
+    draw = random.Random(f"{seed} {step} {first_row}")
+    for turn in range(1, settings.dynamic_sampling + 1):
+        silent = (~signal(batch.responses, settings.samples)).nonzero()[:, 0].tolist()
+        free = [n for n in others if n not in numbers]
+        if not (fresh := draw.sample(free, min(len(silent), len(free)))):
+            break
+        numbers = [*numbers, *fresh]
+        found, seconds = more(fresh, turn)
+        for name, value in seconds.items():
+            batch.seconds[name] += value
+        _replace(batch, silent, found, settings.samples)
 
 
 def _replace(batch: Batch, silent: list[int], more: list[Response], samples: int) -> None:
@@ -383,51 +402,3 @@ def weights_of(config: Config) -> dict[str, Any]:
 def load_model(config: Config, source: ModelSource) -> Any:
     """Load the model that is trained."""
     return load(source, **weights_of(config))
-
-
-def alike(
-    mask: torch.Tensor, keep: int, live: torch.Tensor | None, rows: int
-) -> Iterator[tuple[torch.Tensor, int, int]]:
-    """(which rows, first column, column after the last) of passes over rows of like length, without their padding.
-
-    mask   (n, prompt + keep), prompts padded on the left, responses on the right
-    live   numbers of the rows that count; None: all
-    """
-    prompt = mask.size(1) - keep
-    before, after = mask[:, :prompt].sum(1), mask[:, prompt:].sum(1)  # (n,)
-    live = torch.arange(len(mask), device=mask.device) if live is None else live.to(mask.device)
-    order = live[(after[live] * 100_000 + before[live]).argsort(stable=True)]
-    for pick in order.split(rows) if len(order) else ():
-        yield pick, prompt - int(before[pick].max()), prompt + max(int(after[pick].max()), 1)
-
-
-def dealt(
-    window: list[dict[str, Any]], micro: int, only_live: bool, most: Callable[[int], int]
-) -> list[dict[str, Any]]:
-    """Divide an update into passes of similar length: the same gradient in less time.
-
-    Responses of like length come together and the padding is cut. With `only_live`, those with advantage 0 are left
-    out; what needs fewer passes leaves the first ones empty, as many on every device, so that they stay in step.
-    """
-    rows = [name for name, value in window[0].items() if isinstance(value, torch.Tensor) and value.dim() > 0]
-    joined = {name: torch.cat([part[name] for part in window]) for name in rows}
-    order = (joined["completion_mask"].sum(1) * 100_000 + joined["prompt_mask"].sum(1)).argsort(stable=True)
-    if only_live:
-        live = joined["advantages"][order] != 0
-        order = torch.cat([order[live], order[~live]])
-        needed = most(max(1, -(-int(live.sum()) // micro)))
-        order = order[: max(int(live.sum()), needed)]  # every pass that is made has a row
-    else:
-        needed = len(window)
-    empty = {name: value[:0] for name, value in joined.items()}
-    return [empty] * (len(window) - needed) + [_part(joined, pick) for pick in order.tensor_split(needed)]
-
-
-def _part(joined: dict[str, torch.Tensor], pick: torch.Tensor) -> dict[str, torch.Tensor]:
-    part = {name: value[pick] for name, value in joined.items()}
-    start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
-    end = max(int(part["completion_mask"].sum(1).max()), 1)
-    for name, value in part.items():
-        if value.dim() == 2:
-            part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
-    return part

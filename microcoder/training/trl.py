@@ -1,5 +1,5 @@
 """TRL's GRPOTrainer with our rollouts, our advantages and our loss. TRL keeps what it is good at: models, devices,
-padding, old and reference log-probabilities, the optimizer, checkpoints, trackers, vLLM.
+padding, old and reference log-probabilities, the optimizer, checkpoints, trackers.
 
 Pinned to `trl>=1.16,<1.17`: the methods overridden here are private to it, and a test calls each.
 
@@ -39,13 +39,14 @@ from ..models.weights import load_tokenizer
 from ..prompts import feedback
 from ..sampling import Completion, Sampling, encode_next, sampler_for
 from ..schema import Problem
-from .arguments import adapter, arguments, importance_of, optimizer_of
+from .ahead import Ahead, saved
+from .arguments import adapter, arguments, optimizer_of
 from .packed import share_prompts
-from .plan import Batches, objective_of, order
+from .plan import Batches, importance_of, objective_of, order
 from .recorder import drop_old, saving
 from .sharding import allow_on_cpu
-from .step import Batch, alike, collect, dealt, drawn, load_model
-from .update import PackedUpdates, Update, nothing, scored
+from .step import Batch, collect, drawn, load_model
+from .update import PackedUpdates, Update, alike, dealt, nothing, scored, trained_tokens
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
@@ -66,28 +67,36 @@ class TrlStageTrainer(GRPOTrainer):
         callbacks: Sequence[TrainerCallback] = (),
         note: Callable[[str], None] | None = None,
         crowded: bool = False,
+        engine: Any = None,
+        last: int = 0,
     ) -> None:
-        self.sampler: Any = None
+        self.sampler: Any = engine
         self.sharded = config.run.layout in ("fsdp", "zero3")  # a rank holds only its share of the weights
+        self.copied = self.sharded or engine is not None  # the sampler has a copy of the weights
+        self.refreshed = -1  # the update after which that was made
         self.note, self.crowded = note, crowded
         self.config, self.stage, self.counts, self.judge = config, stage, counts, judge
         self.problems, self.prompts, self.folder = problems, prompts, Path(folder)
         self.objective: Objective = objective_of(config)
-        self.batch = Batch([])
+        self.batch, self.last = Batch([]), last or config.train.steps
+        next_batch = partial(self._collect, flows=True)  # its last programs may be judged while this step trains
+        self.ahead = Ahead(next_batch, self.refresh, bool(config.rollout.server)) if config.rollout.ahead else None
         self.seconds = dict.fromkeys(("training", "rollout", "checkpoint"), 0.0)
         self.counted: torch.Tensor | None = None
-        numbers = order(len(problems), counts, config.train.steps, config.train.seed)
+        self.order = order(len(problems), counts, config.train.steps, config.train.seed)
         super().__init__(
             model=load_model(config, source),
             args=arguments(config, stage, counts, folder),
             processing_class=load_tokenizer(source),
-            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in numbers]}),
+            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in self.order]}),
             reward_funcs=self._known_rewards,
             rollout_func=lambda prompts, _: self._rollout([int(prompt) for prompt in prompts]),
             peft_config=adapter(config),
             callbacks=list(callbacks),
         )
         self.optimizer_cls_and_kwargs = optimizer_of(config)
+        if engine is not None:
+            engine.end_tokens = sorted(self.eos_token_ids)
         self.packed = self._packed_updates() if counts.pass_tokens else None
         self.updates: list[Update] = []
         if self.ref_model is not None and source.adapter:  # which TRL does not know of: it loads the model by its name
@@ -111,39 +120,53 @@ class TrlStageTrainer(GRPOTrainer):
         return self.packed is not None and one and self.accelerator.device.type != "cpu"
 
     def _rollout(self, numbers: list[int]) -> dict[str, Any]:
-        started = time.perf_counter()
-        self.refresh()
-        samples, rank = self.counts.samples, self.accelerator.process_index
-        groups = numbers[::samples]
-        if numbers != [n for n in groups for _ in range(samples)]:
+        started, step = time.perf_counter(), self.steps_done() + 1
+        if numbers != [n for n in self._dealt(step) for _ in range(self.counts.samples)]:
             raise RuntimeError("TRL dealt out a batch that is not made of whole groups; was it another version of TRL?")
+        if self.ahead is None:
+            self.refresh()
+            self.batch = self._collect(step, self.flows)
+        else:
+            kept = partial(saved, self._kept_ahead(), step, self.problems, self.prompts)
+            self.batch = self.ahead.take(step, self.last, kept)
+        if self.crowded and hasattr(self.sampler, "release"):
+            self.sampler.release()
+        self.seconds["rollout"] += time.perf_counter() - started
+        rows = self.batch.responses
+        found = {"prompt_ids": [row.prompt for row in rows], "completion_ids": [row.tokens for row in rows]}
+        more = {} if self.config.grpo.turns == 1 else {"env_mask": [row.trained for row in rows]}
+        return {**found, **more, "logprobs": None}
+
+    def _dealt(self, step: int) -> list[int]:
+        """The problems of a step that this device responds to."""
+        share = self.counts.problems // self.counts.devices
+        first = (step - 1) * self.counts.problems + self.accelerator.process_index * share
+        return self.order[first : first + share]
+
+    def _kept_ahead(self) -> Path:
+        """Where the checkpoint of now has the responses of the next step, or will have them."""
+        return self.folder / f"checkpoint-{self.state.global_step}" / f"ahead-{self.accelerator.process_index}.json.gz"
+
+    def _collect(self, step: int, flows: bool) -> Batch:
+        """Respond to the problems of a step."""
+        samples, groups = self.counts.samples, self._dealt(step)
 
         def ask(chosen: Sequence[int], seed: int) -> Responding:
             sampling = self.sampling(self.stage.temperature, samples, seed)
             turns, straggler_s = self.config.grpo.turns, self.config.rollout.straggler_s
             return self.respond(chosen, self.problems, self.prompts, sampling, straggler_s, turns)
 
-        self.batch = collect(
+        return collect(
             groups,
             ask,
             range(len(self.problems)),
             self.config.grpo,
             self.stage,
             self.config.train.seed,
-            self.steps_done() + 1,
-            first_row=rank * len(numbers),
-            flows=self.flows,
+            step,
+            first_row=self.accelerator.process_index * len(groups) * samples,
+            flows=flows,
         )
-        if self.crowded and hasattr(self.sampler, "release"):
-            self.sampler.release()
-        self.seconds["rollout"] += time.perf_counter() - started
-        rows = self.batch.responses
-        found = {
-            "prompt_ids": [row.prompt for row in rows],
-            "completion_ids": [row.tokens for row in rows],
-            "logprobs": [row.logprobs for row in rows] if self.use_vllm else None,
-        }
-        return found if self.config.grpo.turns == 1 else found | {"env_mask": [row.trained for row in rows]}
 
     def sampling(
         self, temperature: float, samples: int, seed: int, limit: int = 0, top: tuple[float, int] | None = None
@@ -178,10 +201,7 @@ class TrlStageTrainer(GRPOTrainer):
 
     def sample(self, prompts: list[list[int]], sampling: Sampling) -> Iterator[Completion]:
         """Completions of the model as it is now; also how it is evaluated."""
-        if self.use_vllm:
-            yield from self._with_vllm(prompts, sampling)
-            return
-        if self.sharded:
+        if self.copied:
             yield from self.sampler(prompts, sampling)
             return
         training = self.model_wrapped.training
@@ -193,18 +213,22 @@ class TrlStageTrainer(GRPOTrainer):
                 model.train(training)
 
     def refresh(self) -> None:
-        """Before responses are sampled: where a rank holds only a share of the weights, its copy of them is made new.
+        """Before responses are sampled: where the sampler has a copy of the weights, that is made new, if it is old.
 
-        This is all that ranks do together until responses are judged, so each may sample as often as it needs to, as
-        in dynamic sampling and later turns.
+        Where ranks hold shares of the weights, this is all that they do together until responses are judged, so each
+        may sample as often as it needs to, as in dynamic sampling and later turns.
         """
-        if not self.sharded or self.use_vllm:
+        if self.ahead is not None:
+            self.ahead.wait()
+        asleep = getattr(self.sampler, "asleep", False)
+        if not self.copied or (self.refreshed == self.state.global_step and not asleep):
             return
         model = self.accelerator.unwrap_model(self.model_wrapped)
         if self.sampler is None:
             self.sampler = self._new_sampler(model)
         else:
             self.sampler.refresh(model)
+        self.refreshed = self.state.global_step
 
     def _sampler_of(self, model: Any) -> Any:
         if self.sampler is None:
@@ -216,24 +240,6 @@ class TrlStageTrainer(GRPOTrainer):
         """Made once: it keeps room for keys and values, and captured graphs."""
         rollout, ends = self.config.rollout, self.eos_token_ids
         return sampler_for(model, ends, rollout.engine, rollout.batch, rollout.memory, self.note, self.sharded)
-
-    def _with_vllm(self, prompts: list[list[int]], sampling: Sampling) -> list[Completion]:
-        """TRL's own way to vLLM, which also brings it the newest weights; all responses come at once."""
-        engine, samples = self.vllm_generation, sampling.samples
-        asked = {"temperature": sampling.temperature, "max_completion_length": sampling.limit}
-        asked |= {"top_p": sampling.top_p, "top_k": sampling.top_k}
-        before = {name: getattr(engine, name) for name in asked}
-        vars(engine).update(asked)
-        try:
-            repeated = [prompt for prompt in prompts for _ in range(samples)]
-            all_ids, logprobs = self._generate_single_turn(repeated, None, {}, samples)
-        finally:
-            vars(engine).update(before)
-        ends = set(self.eos_token_ids)
-        return [
-            Completion(n // samples, n % samples, ids, logprobs[n], truncated=not ids or ids[-1] not in ends)
-            for n, ids in enumerate(all_ids)
-        ]
 
     def text(self, ids: list[int]) -> str:
         """Decode a completion."""
@@ -255,6 +261,8 @@ class TrlStageTrainer(GRPOTrainer):
             [row for part in parts for row in part.discarded],
             seconds,
             sum(part.resampled for part in parts),
+            staleness=self.batch.staleness,
+            sampled_s=max(part.sampled_s for part in parts),
         )
 
     # --- advantages and loss
@@ -306,7 +314,7 @@ class TrlStageTrainer(GRPOTrainer):
         passes = self.counts.passes
         for first in range(0, len(self._buffered_inputs), passes):
             window = self._buffered_inputs[first : first + passes]
-            counted = torch.stack([_trained(part).sum() for part in window]).sum()
+            counted = torch.stack([trained_tokens(part).sum() for part in window]).sum()
             total = int(self.accelerator.gather(counted).sum())
             parts = dealt(window, self.counts.micro, not self.objective.kl, self._most)
             self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in parts]
@@ -319,7 +327,7 @@ class TrlStageTrainer(GRPOTrainer):
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
         ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
         attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
-        mask = _trained(inputs)  # (n, t)
+        mask = trained_tokens(inputs)  # (n, t)
         if not len(ids):  # nothing to learn from in this pass, on any device
             return nothing(ids.device)
         logprobs, _, _ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.size(1))
@@ -331,7 +339,6 @@ class TrlStageTrainer(GRPOTrainer):
             mask,
             self.objective,
             ref_logprobs=inputs.get("ref_per_token_logps"),
-            weights=inputs.get("importance_sampling_ratio"),  # vLLM's probabilities are not quite the model's
             tokens=inputs["update_tokens"],
             sequences=self.counts.mini * self.counts.samples,
             limit=self.stage.max_response_tokens,
@@ -374,7 +381,7 @@ class TrlStageTrainer(GRPOTrainer):
     def _live(self, rows: int) -> torch.Tensor | None:
         """Which of a step's responses are trained on, where it is their old log-probabilities that are asked for."""
         responses = self.batch.responses
-        if torch.is_grad_enabled() or self.objective.kl or self.use_vllm or rows != len(responses):
+        if torch.is_grad_enabled() or self.objective.kl or rows != len(responses):
             return None
         return torch.tensor([n for n, row in enumerate(responses) if row.advantage], dtype=torch.long)
 
@@ -433,15 +440,11 @@ class TrlStageTrainer(GRPOTrainer):
         started = time.perf_counter()
         with saving(self.folder / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*args, **kwargs)
+            if self.ahead is not None:
+                self.ahead.save(self._kept_ahead(), self.problems)
         if self.is_world_process_zero():
             drop_old(self.folder, self.config.train.keep_checkpoints, self.state.best_model_checkpoint)
         self.seconds["checkpoint"] += time.perf_counter() - started
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """TRL writes a card into every checkpoint that says how to publish it; a run directory has no use for one."""
-
-
-def _trained(inputs: dict[str, Any]) -> torch.Tensor:
-    """(n, t) 1 at tokens that are trained on: not at padding, nor where the model was told something between turns."""
-    mask: torch.Tensor = inputs["completion_mask"]
-    return mask if "tool_mask" not in inputs else mask * inputs["tool_mask"]

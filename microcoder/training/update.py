@@ -19,14 +19,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..collect import Response
-from ..grpo import Loss, Objective, policy_loss
+from ..grpo import Loss, Objective, effective_share, mismatch, policy_loss
 from .packed import Packed, fill, inputs, pack
 from .plan import Batches
 from .step import Tail
@@ -71,6 +70,7 @@ class PackedUpdates:
     sharded: bool = False  # gradients lie in shares on several devices
     old: dict[int, Tensor] = field(default_factory=dict)  # by id(response): its log-probabilities before the step
     differences: list[Tensor] = field(default_factory=list)  # log p_trainer - log p_sampler of each token trained on
+    weighed: list[Tensor] = field(default_factory=list)  # the weights of the tokens trained on, where they have any
 
     @property
     def device(self) -> Any:
@@ -184,7 +184,7 @@ class PackedUpdates:
             mask,
             self.objective,
             ref_logprobs=self._referred(packed),
-            weights=self._weights(gap),
+            weights=self._weights(gap, mask),
             tokens=update.tokens,
             sequences=self.counts.mini * self.counts.samples,
             limit=limit,
@@ -194,28 +194,24 @@ class PackedUpdates:
     def _referred(self, packed: Packed) -> Tensor | None:
         return None if self.reference is None else self.reference(packed, self.score)
 
-    def _weights(self, gap: Tensor) -> Tensor | None:
+    def _weights(self, gap: Tensor, mask: Tensor) -> Tensor | None:
         if self.importance == "none":
             return None
         if self.importance == "sequence":
             gap = gap.sum(1, keepdim=True).expand_as(gap)
-        return gap.exp().clamp(max=self.cap)
+        found = gap.exp().clamp(max=self.cap)
+        self.weighed.append(found[mask])
+        return found
 
     def mismatch(self) -> dict[str, float]:
-        """How far sampler and trainer are apart in a step: the difference of the log-probabilities of a token, its mean
-        and 99th percentile, the KL between them, and the effective share of the tokens when they are weighed."""
+        """How far sampler and trainer are apart in a step, on all devices. Where tokens are weighed, also
+        effective_sample_size: the share that the weights leave, bounded by the cap as they are."""
         mine = torch.cat(self.differences).float().cpu() if self.differences else torch.zeros(0)
+        used = torch.cat(self.weighed).float().cpu() if self.weighed else torch.zeros(0)
         self.differences.clear()
-        gap = torch.cat(gather_object([mine]))
-        if not len(gap):
-            return {}
-        weight = gap.clamp(-20, 20).exp()
-        return {
-            "mismatch_mean": float(gap.abs().mean()),
-            "mismatch_p99": float(np.quantile(gap.abs(), 0.99)),
-            "mismatch_kl": float((weight - 1 - gap).mean()),
-            "mismatch_ess": float(weight.sum() ** 2 / (len(gap) * (weight**2).sum())),
-        }
+        self.weighed.clear()
+        gap, used = torch.cat(gather_object([mine])), torch.cat(gather_object([used]))
+        return {**mismatch(gap), **({"effective_sample_size": effective_share(used)} if len(used) else {})}
 
     def run(self, model: Any, update: Update, limit: int, count: Callable[[Loss], None]) -> Tensor:
         """All passes of an update, forward and backward; devices exchange gradients in the last one."""
@@ -251,3 +247,58 @@ def scored(model: Any, packed: Packed, *, autocast: Callable[[], Any]) -> Tensor
     with autocast():
         found = model(**inputs(packed))
     return packed.unpacked(found.float())
+
+
+# --- padded passes, as TRL makes them
+
+
+def trained_tokens(inputs: dict[str, Any]) -> Tensor:
+    """(n, t) 1 at tokens that are trained on: not at padding, nor where the model was told something between turns."""
+    mask: Tensor = inputs["completion_mask"]
+    return mask if "tool_mask" not in inputs else mask * inputs["tool_mask"]
+
+
+def alike(mask: Tensor, keep: int, live: Tensor | None, rows: int) -> Iterator[tuple[Tensor, int, int]]:
+    """(which rows, first column, column after the last) of passes over rows of like length, without their padding.
+
+    mask   (n, prompt + keep), prompts padded on the left, responses on the right
+    live   numbers of the rows that count; None: all
+    """
+    prompt = mask.size(1) - keep
+    before, after = mask[:, :prompt].sum(1), mask[:, prompt:].sum(1)  # (n,)
+    live = torch.arange(len(mask), device=mask.device) if live is None else live.to(mask.device)
+    order = live[(after[live] * 100_000 + before[live]).argsort(stable=True)]
+    for pick in order.split(rows) if len(order) else ():
+        yield pick, prompt - int(before[pick].max()), prompt + max(int(after[pick].max()), 1)
+
+
+def dealt(
+    window: list[dict[str, Any]], micro: int, only_live: bool, most: Callable[[int], int]
+) -> list[dict[str, Any]]:
+    """Divide an update into passes of similar length: the same gradient in less time.
+
+    Responses of like length come together and the padding is cut. With `only_live`, those with advantage 0 are left
+    out; what needs fewer passes leaves the first ones empty, as many on every device, so that they stay in step.
+    """
+    rows = [name for name, value in window[0].items() if isinstance(value, Tensor) and value.dim() > 0]
+    joined = {name: torch.cat([part[name] for part in window]) for name in rows}
+    order = (joined["completion_mask"].sum(1) * 100_000 + joined["prompt_mask"].sum(1)).argsort(stable=True)
+    if only_live:
+        live = joined["advantages"][order] != 0
+        order = torch.cat([order[live], order[~live]])
+        needed = most(max(1, -(-int(live.sum()) // micro)))
+        order = order[: max(int(live.sum()), needed)]  # every pass that is made has a row
+    else:
+        needed = len(window)
+    empty = {name: value[:0] for name, value in joined.items()}
+    return [empty] * (len(window) - needed) + [_part(joined, pick) for pick in order.tensor_split(needed)]
+
+
+def _part(joined: dict[str, Tensor], pick: Tensor) -> dict[str, Tensor]:
+    part = {name: value[pick] for name, value in joined.items()}
+    start = part["prompt_mask"].size(1) - int(part["prompt_mask"].sum(1).max())
+    end = max(int(part["completion_mask"].sum(1).max()), 1)
+    for name, value in part.items():
+        if value.dim() == 2:
+            part[name] = value[:, start:] if name.startswith("prompt") else value[:, :end]
+    return part

@@ -51,8 +51,8 @@ def spied(path, config, stage, problems, prompts, ends):
         theirs = composed(compiled(config, stage, counts, resolve("nano").path, path))
         with session(config, theirs):
             known = {problem.id: problem for problem in problems}
-            setup = VerlSetup(config, run, counts, Silent(), known, 0, ends, str)
+            setup = VerlSetup(config, run, counts, Silent(), known, range(len(problems)), 0, ends, str)
             trainer = SpiedTrainer(theirs, setup, stage, 1)
             trainer.init()
-            trainer.global_steps = 1
+            trainer.global_steps, trainer.curr_step_profile = 1, False  # as `fit` has them
             yield trainer

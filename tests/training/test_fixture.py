@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from types import SimpleNamespace
 
@@ -25,14 +24,13 @@ from torch.nn.utils.rnn import pad_sequence
 from train_runs import settings
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer
-from trl.generation.vllm_generation import VLLMGeneration
 
 from microcoder.config import PRESETS
 from microcoder.grpo import Stage
 from microcoder.models.weights import quiet
 from microcoder.training.plan import batches
-from microcoder.training.step import alike
 from microcoder.training.trl import SUMS, TrlStageTrainer
+from microcoder.training.update import alike
 
 quiet()
 
@@ -242,12 +240,6 @@ def test_every_method_of_trl_that_is_overridden_is_still_called_by_it(tmp_path, 
     trainer.train()
     assert [name for name, found in callers.items() if not found & {"trl", "transformers"}] == []
     assert not list(tmp_path.rglob("README.md"))
-
-
-def test_what_the_way_to_vllm_leans_on_is_still_there():
-    parameters = list(inspect.signature(GRPOTrainer._generate_single_turn).parameters)
-    assert parameters[1:5] == ["prompt_ids", "images", "multimodal_fields", "num_generations"]
-    assert {"temperature", "max_completion_length"} <= set(inspect.signature(VLLMGeneration).parameters)
 
 
 def test_passes_without_gradient_are_made_of_rows_of_like_length_without_padding():

@@ -18,6 +18,7 @@ from transformers.masking_utils import sdpa_mask
 
 from microcoder.config import find, load
 from microcoder.training import memory
+from microcoder.training import model_shape as shapes
 from microcoder.training.memory import (
     ENOUGH_TOKENS,
     GIB,
@@ -31,7 +32,7 @@ from microcoder.training.memory import (
 from microcoder.training.plan import batches, settled
 
 CODER = ModelShape(1536, 8960, 28, 12, 2, 128, 151936, 1_543_714_304, adapted=28 * (9 * 1536 + 2 * 256 + 3 * 8960))
-FOUR = next(shape for shape in memory.QWEN3 if shape.parameters == 4_000_000_000)
+FOUR = next(shape for shape in shapes.QWEN3 if shape.parameters == 4_000_000_000)
 H200 = Device(int(139.8 * GIB), gpu=True)
 H100 = Device(80 * GIB, gpu=True)
 
@@ -289,7 +290,7 @@ def test_a_smaller_limit_is_named_where_it_helps():
 
 
 def test_where_no_setting_helps_it_says_so():
-    assert "none of these alone is enough" in need(memory.QWEN3[-1], Device(24 * GIB, gpu=True)).lack()
+    assert "none of these alone is enough" in need(shapes.QWEN3[-1], Device(24 * GIB, gpu=True)).lack()
 
 
 def test_a_response_whose_keys_and_values_have_no_room_is_refused_with_a_share_that_has():
@@ -312,3 +313,35 @@ def test_sizes_are_guessed_from_a_name():
     assert ModelShape.guess("Qwen/Qwen2.5-Coder-7B-Instruct").parameters == 7_000_000_000
     assert ModelShape.guess("Qwen/Qwen2.5-Coder-7B-Instruct").layers == 36
     assert ModelShape.guess("nano") is None
+
+
+# --- vLLM
+
+
+def test_vllm_gets_what_its_weights_its_work_and_all_responses_need_and_no_more_than_rollout_memory():
+    words = ["rollout.engine=vllm", "train.max_response_tokens=1024"]
+    wide = need(CODER, H200, *words).fitted()
+    pages = wide.parts()["pages"]
+    assert wide.config.rollout.memory == pytest.approx(pages / H200.memory, abs=1e-4)
+    beside = pages - need(CODER, H200, "rollout.engine=graph", "train.max_response_tokens=1024").parts()["pages"]
+    assert 2 * CODER.parameters < beside < 2 * CODER.parameters + 4 * GIB
+    assert need(CODER, H200, *words, "rollout.memory=0.1").fitted().config.rollout.memory <= 0.1
+    assert wide.context == 1024 + 1024  # the longest prompt and its response, not what the model could read
+    assert need(CODER, H200, *words, "train.eval_max_response_tokens=4096").context == 1024 + 4096
+
+
+def test_vllm_sleeps_where_it_and_an_update_cannot_be_there_at_once():
+    words = ["rollout.engine=vllm", "train.max_response_tokens=1024"]
+    assert not need(CODER, H200, *words).fitted().crowded
+    assert need(CODER, Device(48 * GIB, gpu=True), *words, "rollout.memory=0.6").fitted().crowded
+
+
+def test_a_share_that_is_too_small_for_vllms_weights_is_refused_with_one_that_is_not():
+    said = need(CODER, H200, "rollout.engine=vllm", "rollout.memory=0.02").lack()
+    assert "vLLM with its weights" in said and "rollout.memory=0.02" in said
+    share = re.search(r"set rollout.memory=([\d.]+)", said)[1]
+    assert need(CODER, H200, "rollout.engine=vllm", f"rollout.memory={share}").lack() == ""
+
+
+def test_a_server_takes_no_memory_of_the_training():
+    assert need(CODER, H200, "rollout.engine=vllm", "rollout.server=http://a:1").fitted().parts()["pages"] == 0

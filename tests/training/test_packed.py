@@ -167,9 +167,9 @@ def test_tokens_may_be_weighed_by_what_the_sampler_thought_of_them(tmp_path: Any
 def test_weights_are_the_ratio_of_a_token_or_of_a_response_up_to_the_cap() -> None:
     gap = torch.tensor([[0.5, -0.5, 1.0], [0.2, 0.1, 0.0]])
     updates = PackedUpdates(None, None, None, None, importance="token", cap=2.0)  # type: ignore[arg-type]
-    torch.testing.assert_close(updates._weights(gap), gap.exp().clamp(max=2.0))
+    torch.testing.assert_close(updates._weights(gap, gap > -1), gap.exp().clamp(max=2.0))
     updates.importance = "sequence"
-    torch.testing.assert_close(updates._weights(gap), torch.tensor([[2.0] * 3, [math.exp(0.3)] * 3]))
+    torch.testing.assert_close(updates._weights(gap, gap > -1), torch.tensor([[2.0] * 3, [math.exp(0.3)] * 3]))
 
 
 def test_an_attention_by_name_is_refused_beside_packed_passes(tmp_path: Any) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from microcoder.config import load, shipped
-from microcoder.training.memory import GIB, Device, MemoryPlan, ModelShape
+from microcoder.training.memory import GIB, Device, MemoryPlan
+from microcoder.training.model_shape import ModelShape
 from microcoder.training.plan import PlanError, batches, describe, settled
 from microcoder.training.ranks import wanted
 from microcoder.training.sharding import words

@@ -13,7 +13,7 @@ from microcoder.files import read_problems
 from microcoder.schema import Problem, Test
 from microcoder.training.plan import batches, stages_of
 from microcoder.training.verl.session import ClusterError, enough, write_files
-from microcoder.training.verl.settings import UNHEARD, compiled, metrics_of, refusals
+from microcoder.training.verl.settings import UNHEARD, compiled, lacking, metrics_of, refusals
 
 MAPPED = {  # setting: another value than its default, which must change what verl is asked for
     "cluster.gpus_per_node": "4",
@@ -45,6 +45,9 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "model.attention": "flash_attention_2",
     "model.dtype": "bfloat16",
     "model.gradient_checkpointing": "false",
+    "model.lora_alpha": "4",
+    "model.lora_rank": "8",
+    "model.lora_targets": '["q_proj"]',
     "rollout.batch": "64",
     "rollout.memory": "0.6",
     "rollout.top_k": "50",
@@ -61,7 +64,7 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "train.micro_batch_size": "2",
     "train.ppo_mini_batch_size": "16",
     "train.save_every": "5",
-    "train.schedule": "cosine",
+    "train.schedule": "linear",
     "train.seed": "3",
     "train.steps": "100",
     "train.trackers": '["wandb"]',
@@ -84,6 +87,7 @@ OURS = {  # read by our own code, in the trainer's process
     "data.tried",
     "grpo.advantage_std",
     "grpo.control",
+    "grpo.dynamic_sampling",
     "grpo.mask",
     "grpo.mask_outcome",
     "grpo.overlong_buffer",
@@ -100,16 +104,14 @@ OURS = {  # read by our own code, in the trainer's process
     "train.stages",
 }
 REFUSED = {
-    "grpo.dynamic_sampling": "grpo.dynamic_sampling=2",
     "grpo.feedback": "grpo.turns=2",  # of no use without it
     "grpo.importance": "grpo.importance=token",
     "grpo.importance_cap": "grpo.importance=token",  # of no use without it
     "grpo.trained_turns": "grpo.turns=2",  # of no use without it
     "grpo.turns": "grpo.turns=2",
-    "model.lora_alpha": "model.lora_rank=8",
-    "model.lora_rank": "model.lora_rank=8",
-    "model.lora_targets": "model.lora_rank=8",
+    "rollout.ahead": "rollout.ahead=1",
     "rollout.engine": "rollout.engine=graph",
+    "rollout.server": "rollout.server=http://there:8000",
     "rollout.straggler_s": "rollout.straggler_s=5.0",
     "run.layout": "run.layout=fsdp",
     "run.processes": "run.processes=2",
@@ -140,7 +142,6 @@ def test_what_is_set_changes_what_verl_is_asked_for(name):
     [
         *sorted(set(REFUSED.values())),
         "rollout.engine=transformers",
-        "train.schedule=linear",
         'train.trackers=["dagshub"]',
         "cluster.tensor_parallel=3",
         "cluster.nodes=2",
@@ -149,6 +150,13 @@ def test_what_is_set_changes_what_verl_is_asked_for(name):
 def test_what_verl_cannot_do_is_refused_by_the_name_of_the_setting(change):
     (found,) = refusals(load(None, ["run.engine=verl", change]))
     assert change.partition("=")[0] in found
+
+
+@pytest.mark.parametrize(("gpus", "refused"), [(8, True), (0, False)])
+def test_auto_needs_a_gpu_where_the_training_is_started_if_the_cluster_has_some(gpus, refused, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    config = load(None, ["run.engine=verl", 'grpo.temperature="auto"', f"cluster.gpus_per_node={gpus}"])
+    assert any("microcoder calibrate" in lack for lack in lacking(config)) == refused
 
 
 def test_the_defaults_are_not_refused():
@@ -183,6 +191,8 @@ def test_rows_name_their_problem_and_the_tests_stay_in_one_file(tmp_path):
     rows = pq.read_table(tmp_path / "data" / "train.parquet").to_pylist()
     assert [row["extra_info"]["problem"] for row in rows] == ["p1", "p0", "p1"]
     assert [row["extra_info"]["prompt_ids"] for row in rows] == [[6, 7], [5], [6, 7]]
+    others = pq.read_table(tmp_path / "data" / "others.parquet").to_pylist()
+    assert [(row["extra_info"]["index"], row["extra_info"]["problem"]) for row in others] == [(-1, "p0"), (-2, "p1")]
     (row,) = pq.read_table(tmp_path / "data" / "test.parquet").to_pylist()
     assert (row["extra_info"]["limit"], row["extra_info"]["test"]) == (9, True)
     assert [problem.id for problem in read_problems(tmp_path / "data" / "problems.jsonl")] == ["p0", "p1", "t"]

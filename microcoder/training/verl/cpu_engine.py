@@ -3,7 +3,9 @@ replica where vLLM and SGLang do not run, with the project's sampler for transfo
 
 1. One request at a time, each with its own seed: a response depends on the weights, the prompt and the seed, and not on
    what else is being generated.
-2. The weights travel through Ray's object store, all of them after each step: this is for small models.
+2. The weights travel through Ray's object store, all of them (or the adapter's) after each step: this is for small
+   models.
+3. An adapter is applied as training applies it, not merged.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 
 import ray
 import torch
+from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 from verl.workers.engine.base import EngineRegistry
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
 from verl.workers.rollout.base import _ROLLOUT_REGISTRY, BaseRollout
@@ -51,6 +54,7 @@ class SamplingServer:
         self.model = load(source, torch.float32).eval()
         self.sampler = Sampler(self.model, end_tokens(self.model, load_tokenizer(source)))
         self.limit, self.step, self.turn = limit, 0, asyncio.Lock()
+        self.adapted: Any = None  # the same model, if it has an adapter
 
     async def generate(
         self, prompt_ids: list[int], sampling_params: dict[str, Any], request_id: str, **_: Any
@@ -72,11 +76,19 @@ class SamplingServer:
             extra_fields={"global_steps": step},
         )
 
-    async def update(self, weights: dict[str, torch.Tensor], step: int | None) -> None:
+    async def update(
+        self, weights: dict[str, torch.Tensor], step: int | None, adapter: dict[str, Any] | None = None
+    ) -> None:
+        """`adapter`: the weights are those of a LoRA adapter with this configuration."""
         async with self.turn:
-            missing = self.model.load_state_dict(weights, strict=False)
-            if missing.unexpected_keys:
-                raise ValueError(f"the rollout's model has no weights called {', '.join(missing.unexpected_keys[:3])}")
+            if adapter is None:
+                unknown = self.model.load_state_dict(weights, strict=False).unexpected_keys
+            else:
+                self.adapted = self.adapted or get_peft_model(self.model, LoraConfig(**adapter)).eval()
+                result: Any = set_peft_model_state_dict(self.adapted, weights)
+                unknown = result.unexpected_keys
+            if unknown:
+                raise ValueError(f"the rollout's model has no weights called {', '.join(unknown[:3])}")
             self.step = step or 0
 
     async def wake_up(self, **_: Any) -> None: ...
@@ -104,12 +116,16 @@ class Adapter(BaseRollout):
     async def release(self) -> None: ...
 
     async def update_weights(
-        self, weights: Iterable[tuple[str, torch.Tensor]], global_steps: int | None = None, **_: Any
+        self,
+        weights: Iterable[tuple[str, torch.Tensor]],
+        global_steps: int | None = None,
+        peft_config: dict[str, Any] | None = None,
+        **_: Any,
     ) -> None:
         # every process goes through them, for each gathers its share of all tensors
         whole = {name: tensor.detach().cpu() for name, tensor in weights}
         if self.first:
-            await ray.get_actor(_actor(self.replica)).update.remote(whole, global_steps)
+            await ray.get_actor(_actor(self.replica)).update.remote(whole, global_steps, peft_config)
 
 
 def _actor(replica: int) -> str:

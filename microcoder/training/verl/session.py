@@ -119,9 +119,14 @@ Split = tuple[Sequence[Problem], list[list[int]]]  # problems and their prompts
 def write_files(
     folder: Path, train: Split, numbers: Sequence[int], test: Split, eval_limit: int, style: str = "code"
 ) -> None:
-    """`numbers`: the problem of each row of the run. A test's limit is `eval_limit` tokens; 0: that of the others."""
+    """`numbers`: the problem of each row of the run. A test's limit is `eval_limit` tokens; 0: that of the others.
+
+    others.parquet has every training problem once, for dynamic sampling. Its rows are numbered -1, -2, ..., so that
+    their seeds are no others' and stay what they are when a run gets more steps.
+    """
     folder.mkdir(exist_ok=True)
     _write(folder / "train.parquet", [_row(n, train, at, style) for n, at in enumerate(numbers)])
+    _write(folder / "others.parquet", [_row(-1 - at, train, at, style) for at in range(len(train[0]))])
     rows = [_row(n, test, n, style, limit=eval_limit, test=True) for n in range(len(test[0]))]
     _write(folder / "test.parquet", rows or [_row(0, train, 0, style)])  # verl wants a row, and never asks for this one
     known = {problem.id: problem for problem in (*train[0], *test[0])}

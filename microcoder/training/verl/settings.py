@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from ...config import Config
 from ...grpo import Stage
 
@@ -86,7 +88,13 @@ def _data(config: Config, stage: Stage, counts: Batches, folder: Path) -> dict[s
 
 def _model(config: Config, model: str) -> dict[str, Any]:
     attention = "sdpa" if config.model.attention == "auto" else config.model.attention
+    rank = config.model.lora_rank
     return {
+        "actor_rollout_ref.model.lora_rank": rank,
+        "actor_rollout_ref.model.lora_alpha": config.model.lora_alpha or 2 * rank,
+        "actor_rollout_ref.model.target_modules": config.model.lora_targets,
+        # with adapters: what samples loads the base by itself, and is given nothing else
+        "actor_rollout_ref.rollout.load_format": "safetensors" if rank else "dummy",
         "actor_rollout_ref.model.path": model,
         "+actor_rollout_ref.model.override_config.attn_implementation": attention,
         "actor_rollout_ref.model.use_remove_padding": attention == "flash_attention_2",  # its kernels alone can
@@ -112,14 +120,15 @@ def _actor(config: Config, stage: Stage, counts: Batches) -> dict[str, Any]:
         "grad_clip": train.max_grad_norm,
         "optim.clip_grad": train.max_grad_norm,
         "optim.lr": train.lr,
-        "optim.lr_scheduler_type": train.schedule,
+        "optim.lr_scheduler_type": "constant" if train.schedule == "linear" else train.schedule,
         "optim.lr_warmup_steps": train.warmup_steps,
         "optim.weight_decay": train.weight_decay,
-        "checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+        "checkpoint.save_contents": ["model", "optimizer", "extra"] + ["hf_model"] * (not config.model.lora_rank),
         "checkpoint.load_contents": ["model", "optimizer", "extra"],
     }
     return {
         "algorithm.adv_estimator": "grpo",  # whatever it finds is written over
+        "+actor_rollout_ref.microcoder.schedule": train.schedule,  # verl has no linear one; worker.py makes it
         **{f"actor_rollout_ref.actor.{name}": value for name, value in settings.items()},
     }
 
@@ -180,17 +189,19 @@ def lacking(config: Config) -> list[str]:
     wanted = ("verl", "ray", "vllm") if config.cluster.gpus_per_node else ("verl", "ray")
     absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     where = "it has an environment of its own: make verl, then .venv-verl/bin/microcoder train ..."
-    return refusals(config) + [f"the package {name}, which run.engine=verl needs; {where}" for name in absent]
+    found = refusals(config) + [f"the package {name}, which run.engine=verl needs; {where}" for name in absent]
+    if config.grpo.temperature == "auto" and config.cluster.gpus_per_node and not torch.cuda.is_available():
+        found.append(
+            'a GPU on this machine, which samples for grpo.temperature="auto" before verl starts: start the training '
+            "on a node with GPUs, or choose beforehand, microcoder calibrate, and set grpo.temperature to a number"
+        )
+    return found
 
 
 def refusals(config: Config) -> list[str]:
     """Return the settings that verl cannot honour."""
     grpo, train, rollout = config.grpo, config.train, config.rollout
     found = []
-    if grpo.dynamic_sampling:
-        found.append("grpo.dynamic_sampling works with run.engine=trl only: set grpo.dynamic_sampling=0")
-    if grpo.temperature == "auto":
-        found.append('grpo.temperature="auto" works with run.engine=trl only: choose beforehand, microcoder calibrate')
     if grpo.turns > 1:
         found.append("grpo.turns works with run.engine=trl only: set grpo.turns=1")
     if config.run.processes != "auto":
@@ -207,18 +218,18 @@ def refusals(config: Config) -> list[str]:
         found.append(f"grpo.importance={grpo.importance} works with run.engine=trl only: set grpo.importance=auto")
     if rollout.straggler_s:
         found.append("rollout.straggler_s works with run.engine=trl only: set rollout.straggler_s=0")
+    if rollout.server:
+        found.append("rollout.server works with run.engine=trl only: leave it out, verl starts its own")
+    if rollout.ahead:
+        found.append("rollout.ahead works with run.engine=trl only: set rollout.ahead=0")
     if rollout.engine == "graph":
         found.append("rollout.engine=graph works with run.engine=trl only: use vllm, or auto")
     if rollout.engine == "transformers" and config.cluster.gpus_per_node:
         found.append("rollout.engine=transformers generates on CPUs only with verl: use vllm, or auto")
     if rollout.engine == "vllm" and not config.cluster.gpus_per_node:
         found.append("rollout.engine=vllm needs GPUs: set cluster.gpus_per_node, or rollout.engine=auto")
-    if train.schedule == "linear":
-        found.append("train.schedule=linear is none of verl's: use constant or cosine")
     if others := sorted(set(train.trackers) - TRACKERS):
         found.append(f"train.trackers: verl knows no {', '.join(others)}; it has {', '.join(sorted(TRACKERS))}")
-    if config.model.lora_rank:
-        found.append("model.lora_rank works with run.engine=trl only: set model.lora_rank=0")
     if config.cluster.processes % config.cluster.tensor_parallel:
         found.append(f"cluster.tensor_parallel must divide the {config.cluster.processes} GPUs of the cluster")
     if config.cluster.nodes > 1 and not config.cluster.address:

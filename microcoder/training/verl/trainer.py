@@ -7,7 +7,9 @@ Pinned to verl 0.9.1: the methods overridden here are private to it, and a test 
 2. Advantages need the tokens of a response, for the repeat test, which verl's advantage estimators never see: they are
    worked out here from what is in TransferQueue, and written over verl's.
 3. Rows are put in the order of problems and samples first: they come as they finish, and a run could not be repeated.
-4. A checkpoint is a folder like TRL's, weights and all, with verl's own in a folder within.
+4. Dynamic sampling is ours too, in rounds, before verl puts the sampling processes to sleep: verl's own goes on without
+   a bound, and takes the problems of later steps.
+5. A checkpoint is a folder like TRL's, weights and all, with verl's own in a folder within.
 """
 
 from __future__ import annotations
@@ -29,16 +31,18 @@ import transfer_queue
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf, open_dict
 from tensordict import TensorDict
+from transfer_queue import KVBatchMeta
 from transformers import AutoConfig, GenerationConfig
-from verl.trainer.ppo.utils import need_critic, need_reference_policy
+from verl.trainer.ppo.utils import create_rl_dataset, need_critic, need_reference_policy
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ, trainer_base
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils
 from verl.utils.config import validate_config
+from verl.utils.dataset.rl_dataset import collate_fn
 
 from ...collect import Response
 from ...config import Config
-from ...grpo import Stage
+from ...grpo import Stage, mismatch
 from ...models import ModelSource, resolve
 from ...models.weights import end_tokens, load_tokenizer
 from ...runs import Run, checkpoints, latest_checkpoint, write_rollouts
@@ -47,7 +51,7 @@ from ...schema import Problem, Verdict
 from ..launch import begin, problems_of, stage_words, stages_left, steps_done
 from ..plan import Batches, PlanError, batches, order
 from ..recorder import TrainingObserver, saving, tested, write_down
-from ..step import Batch, continued, evaluation, measures, records, texts, weigh
+from ..step import Batch, continued, evaluation, measures, records, resample, texts, weigh
 from .session import base_folder, session, write_files
 from .settings import compiled, metrics_of
 from .worker import TrainingProcess
@@ -65,6 +69,7 @@ class VerlSetup:
     counts: Batches
     observer: TrainingObserver
     problems: Mapping[str, Problem]
+    numbers: Sequence[int]  # of the training problems, in the order of the run
     tests: int
     ends: frozenset[int]
     decode: Callable[[list[int]], str]  # of a prompt, with its special tokens
@@ -77,6 +82,7 @@ class VerlStageTrainer(PPOTrainerSync):
         self.setup, self.stage, self.last = setup, stage, last
         self.rows: list[Row] = []
         self.batch = Batch([])
+        self.mismatch: dict[str, float] = {}
         self.saved: Path | None = None  # a checkpoint that is not yet complete
         super().__init__(settings)
         self.replay_buffer.poll_interval = POLL_S
@@ -84,6 +90,8 @@ class VerlStageTrainer(PPOTrainerSync):
     def _init_dataloader(self) -> None:
         super()._init_dataloader()  # which tells the learning rate's schedule of all steps
         self.total_training_steps = self.last
+        others = str(Path(self.config.data.train_files).with_name("others.parquet"))
+        self.others = create_rl_dataset(others, self.config.data, self.tokenizer, self.processor)
 
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
@@ -92,20 +100,47 @@ class VerlStageTrainer(PPOTrainerSync):
 
     # --- rollouts and advantages
 
+    def on_sample_end(self) -> None:
+        """Nothing yet: more may have to be sampled with these weights."""
+
     def _balance_batch(self, batch: Any, metrics: dict[str, Any], **options: Any) -> Any:
+        config, counts, step = self.setup.config, self.setup.counts, self.global_steps
+        rows = read(batch, self.setup.problems, self.setup.ends)
+        self.batch = Batch(whole(rows, counts.samples, counts.problems), seconds=seconds(rows))
+
+        def more(fresh: Sequence[int], turn: int) -> tuple[list[Response], dict[str, float]]:
+            place = {-1 - number: n for n, number in enumerate(fresh)}  # numbered as in others.parquet
+            asked = self._answers(collate_fn([self.others[number] for number in fresh]), "train")
+            found = sorted(asked, key=lambda row: place[row.index])  # its samples stay in order
+            rows.extend(found)
+            return whole(found, counts.samples, len(fresh)), seconds(found)
+
+        numbers = self.setup.numbers[(step - 1) * counts.problems : step * counts.problems]
+        resample(self.batch, numbers, more, range(len(self.others)), config.grpo, config.train.seed, step)
+        super().on_sample_end()
         self.setup.observer.phase("updating")
-        counts = self.setup.counts
-        self.rows = read(batch, self.setup.problems, self.setup.ends)
-        self.batch = Batch(whole(self.rows, counts.samples, counts.problems), seconds=seconds(self.rows))
-        place = {row.key: n for n, row in enumerate(self.rows)}
-        batch.reorder(sorted(range(len(batch.keys)), key=lambda n: place[batch.keys[n]]))
-        return super()._balance_batch(batch, metrics, **options)  # it pads what is not whole, which never happens now
+        weigh(self.batch.responses, config.grpo, self.stage, config.train.seed, step, first_row=0)
+        of = {id(row.response): row for row in rows}
+        self.rows = [of[id(response)] for response in self.batch.responses]
+        if self.batch.discarded:
+            keys = [of[id(response)].key for response in self.batch.discarded]
+            transfer_queue.kv_clear(keys=keys, partition_id=batch.partition_id)
+        chosen = KVBatchMeta(
+            partition_id=batch.partition_id,
+            keys=[row.key for row in self.rows],
+            tags=[row.tag for row in self.rows],
+            extra_info=batch.extra_info,
+        )
+        return super()._balance_batch(chosen, metrics, **options)  # it pads what is not whole, which never happens now
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
         batch = super()._compute_advantage(batch, metrics)  # the weights of what vLLM sampled are worked out there
-        config, step = self.setup.config, self.global_steps
-        weigh(self.batch.responses, config.grpo, self.stage, config.train.seed, step, first_row=0)
         of = {row.key: row.response for row in self.rows}
+        old = transfer_queue.kv_batch_get(batch.keys, batch.partition_id, ["old_log_probs"])["old_log_probs"].unbind()
+        gaps = [
+            value.float().cpu() - torch.tensor(of[key].logprobs) for key, value in zip(batch.keys, old, strict=True)
+        ]
+        self.mismatch = mismatch(torch.cat(gaps))
         values = [torch.full((len(of[key].ids),), of[key].advantage) for key in batch.keys]
         nested = torch.nested.as_nested_tensor(values, layout=torch.jagged)  # (n, t of each)
         fields = TensorDict({"advantages": nested}, batch_size=len(values))
@@ -116,7 +151,7 @@ class VerlStageTrainer(PPOTrainerSync):
     def _compute_metrics(self, batch: Any, metrics: Any, timing_raw: Any, global_steps: int, epoch: int) -> None:
         setup, stage = self.setup, self.stage
         found = measures(self.batch, setup.counts.samples)
-        found_texts = texts(self.batch.responses, setup.decode)
+        found_texts = texts([*self.batch.responses, *self.batch.discarded], setup.decode)
         write_rollouts(setup.run.path, global_steps, records(self.batch, stage.temperature), *found_texts)
         line = {
             **found,
@@ -124,6 +159,7 @@ class VerlStageTrainer(PPOTrainerSync):
             "updates": global_steps * setup.counts.updates,
             "temperature": stage.temperature,
             "max_response_tokens": stage.max_response_tokens,
+            **self.mismatch,
             **metrics_of(metrics, timing_raw, self.batch.seconds),
             "tokens_per_s": found["tokens"] / max(self.batch.seconds["generation_s"], 1e-9),
             **{name: metrics.pop(name) for name in list(metrics) if name.startswith(("test_", "evaluation_"))},
@@ -143,7 +179,9 @@ class VerlStageTrainer(PPOTrainerSync):
         self.setup.observer.phase("evaluating")
         rows: list[Row] = []
         for part in self.val_dataloader:
-            rows += self._answers(part)
+            answers = self._answers(part, "val")
+            transfer_queue.kv_clear(keys=[row.key for row in answers], partition_id="val")
+            rows += answers
         responses = whole(rows, train.eval_tries, self.setup.tests)
         cut = continued(responses, self.stage, self.setup.config.grpo, train.eval_max_response_tokens)
         found = {**evaluation(responses, train.eval_tries), **cut, "evaluation_s": time.perf_counter() - started}
@@ -155,18 +193,17 @@ class VerlStageTrainer(PPOTrainerSync):
             return _numbers(found)
         return found
 
-    def _answers(self, part: dict[str, Any]) -> list[Row]:
-        names = np.array([f"test-{row['index']}-{self.global_steps}" for row in part["extra_info"]], dtype=object)
+    def _answers(self, part: dict[str, Any], partition: str) -> list[Row]:
+        """Ask for responses and wait for them; they stay in TransferQueue."""
+        names = np.array([f"{partition}{row['index']}-{self.global_steps}" for row in part["extra_info"]], dtype=object)
         asked = tensordict_utils.get_tensordict({**part, "uid": names})
         tensordict_utils.assign_non_tensor_data(asked, "global_steps", self.global_steps)
-        tensordict_utils.assign_non_tensor_data(asked, "validate", True)
+        tensordict_utils.assign_non_tensor_data(asked, "validate", partition == "val")
         tags = [{"is_prompt": True, "status": "pending", "global_steps": self.global_steps} for _ in names]
-        transfer_queue.kv_batch_put(keys=list(names), partition_id="val", tags=tags)
+        transfer_queue.kv_batch_put(keys=list(names), partition_id=partition, tags=tags)
         self.agent_loop_manager.generate_sequences(asked)
-        batch, _ = self.replay_buffer.sample(self.global_steps, partition_id="val", batch_size=len(names))
-        rows = read(batch, self.setup.problems, self.setup.ends)
-        transfer_queue.kv_clear(keys=batch.keys, partition_id="val")
-        return rows
+        batch, _ = self.replay_buffer.sample(self.global_steps, partition_id=partition, batch_size=len(names))
+        return read(batch, self.setup.problems, self.setup.ends)
 
     # --- checkpoints
 
@@ -207,8 +244,9 @@ FIELDS = ["index", "session_id", "extra_info", "prompts", "responses", "rollout_
 
 @dataclass
 class Row:
-    key: str  # TransferQueue's
-    index: int  # of its problem among those of the run
+    key: str  # TransferQueue's, as is the tag
+    tag: dict[str, Any]
+    index: int  # of its row in the file
     response: Response
     times: Mapping[str, float]  # started, ended, asked, judged: by the clocks of the nodes
 
@@ -238,7 +276,7 @@ def read(batch: Any, problems: Mapping[str, Problem], ends: Collection[int]) -> 
             verdict=Verdict.from_dict(judged["verdict"]),
         )
         times = {name: {**extra, **judged}[name] for name in ("started", "ended", "asked", "judged")}
-        rows.append(Row(key, int(values["index"][n]), response, times))
+        rows.append(Row(key, batch.tags[n], int(values["index"][n]), response, times))
     return sorted(rows, key=lambda row: (row.index, row.response.sample))
 
 
@@ -269,7 +307,10 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     counts = batches(config, config.cluster.processes)
     source = resolve(config.model.name, progress=observer.note)
     if source.adapter:
-        raise PlanError(f"{source.name} is an adapter, which verl is not given; use run.engine=trl, or merge it first")
+        raise PlanError(
+            f"{source.name} is an adapter, and verl begins with a whole model; merge it first: "
+            f"microcoder export {source.name} FOLDER, then model.name=FOLDER; or use run.engine=trl"
+        )
     tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     begin(config, run, observer)
@@ -279,7 +320,8 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     write_files(run.path / "data", loaded["train"], numbers, loaded["test"], limit, style)
     problems = {problem.id: problem for split in loaded.values() for problem in split[0]}
     ends = frozenset(end_tokens(SimpleNamespace(generation_config=_generation(source)), tokenizer))
-    setup = VerlSetup(config, run, counts, observer, problems, len(loaded["test"][0]), ends, tokenizer.decode)
+    tests = len(loaded["test"][0])
+    setup = VerlSetup(config, run, counts, observer, problems, numbers, tests, ends, tokenizer.decode)
     for stage, last in stages_left(config, run, counts):
         train_stage(setup, source, stage, last)
 
