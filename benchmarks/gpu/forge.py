@@ -66,7 +66,7 @@ def main() -> int:
         (args.data / f"{name}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), mtime=0))
     summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("stronger-*.json"))]
     (args.data / "forged.json").write_text(json.dumps(summaries, indent=1) + "\n")
-    for side in ("before", "after"):
+    for side in ("before", "after") if summaries else ():
         print(side, {key: sum(summary[side][key] for summary in summaries) for key in summaries[0][side]})
     return 0
 

@@ -187,7 +187,8 @@ class RolloutConfig(Section):
         default=0.4,
         gt=0,
         lt=1,
-        description="The share of a GPU's memory that keys and values may take; of vLLM, all that it may take.",
+        description="The share of a GPU's memory that keys and values may take. With vLLM: the share "
+        "that vLLM may take, its weights included.",
     )
     server: str = Field(
         default="",

@@ -59,32 +59,30 @@ class Ahead:
 
     def take(self, step: int, last: int, saved: Callable[[], Batch | None]) -> Batch:
         """The batch of `step`; begin the next unless this is the `last`. `saved`: what a checkpoint has of it."""
-        started = time.perf_counter()
+        clock = time.perf_counter
+        started = sampled = judged = clock()
         found = saved() if self.next is None else None
-        if found is None and self.next is not None:
-            self.wait()
-            sampled = time.perf_counter()
-            found = self.next.whole()
-            found.staleness = 1
-        else:
-            sampled = time.perf_counter()
-        self.next = None
-        judged = time.perf_counter()
-        if found is None or step < last:
-            self.refresh()
         if found is None:
-            self.begin(step)
+            stale = self.next is not None
+            if not stale:
+                self.refresh()
+                self.begin(step)
             self.wait()
-            sampled = time.perf_counter()
+            sampled = clock()
             found = self._begun().whole()
-            self.next, judged = None, time.perf_counter()
-        began = time.perf_counter()
+            found.staleness = int(stale)
+            judged = clock()
+        self.next, began = None, clock()
         if step < last:
+            self.refresh()
+            began = clock()
             self.begin(step + 1)
-        waited = sampled - started + time.perf_counter() - began
         found.sampled_s = found.seconds["generation_s"]
-        floor = min(found.seconds["judging_floor_s"], judged - sampled)
-        found.seconds = {"generation_s": waited, "judging_s": judged - sampled, "judging_floor_s": floor}
+        found.seconds = {
+            "generation_s": sampled - started + clock() - began,
+            "judging_s": judged - sampled,
+            "judging_floor_s": min(found.seconds["judging_floor_s"], judged - sampled),
+        }
         return found
 
     def begin(self, step: int) -> None:
