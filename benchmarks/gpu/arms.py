@@ -264,7 +264,7 @@ def _bare_row(row: dict[str, Any], sample: bool) -> dict[str, Any]:
 def _small(out: Path, rollouts: int) -> list[Path]:
     found = [path for path in sorted(out.glob("*")) if path.suffix == ".md"]
     found += sorted(out.glob("logs/*.log"))
-    found += [path for path in sorted(out.glob("bench/*/*")) if path.is_file()]
+    found += [path for path in sorted((*out.glob("bench/*/*"), *out.glob("tried/*"))) if path.is_file()]
     for run in sorted((out / "runs").glob("*/")):
         found += [path for path in sorted(run.glob("*")) if path.suffix in (".toml", ".json", ".jsonl")]
         there = steps(run)

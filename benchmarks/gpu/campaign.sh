@@ -16,7 +16,7 @@ set -euo pipefail
 : "${MODEL:?a model: a GGUF file, a folder or a hub id}" "${DATA:?the folder of prepare and forge}" "${OUT:?a folder for the results}"
 STYLE=${STYLE:-code} LIMIT=${LIMIT:-512} TEMPERATURE=${TEMPERATURE:-1.0}
 STEPS=${STEPS:-100} SEEDS=${SEEDS:-0 1 2} ARMS=${ARMS:-grpo_plus grpo microcoder dapo-equal examples}
-RATES=${RATES:-5e-7 1e-6} RATE_STEPS=${RATE_STEPS:-$STEPS}
+RATES=${RATES-5e-7 1e-6} RATES_ALL=${RATES_ALL-1e-6 2e-6} RATE_STEPS=${RATE_STEPS:-$STEPS}
 EVERY=${EVERY:-10}           # steps between evaluations
 SAVE_EVERY=${SAVE_EVERY:-$EVERY}  # between checkpoints, 6 GB each for 0.5B; more steps cost less time, and more is lost when a run is stopped
 SUITES=${SUITES:-test humanevalplus mbppplus livecodebench} SCORED_AT=${SCORED_AT:-$LIMIT}
@@ -54,7 +54,10 @@ for part in "$@"; do
     lr)
         arms=()
         for rate in $RATES; do
-            arms+=("sometimes-$rate=grpo_plus train.lr=$rate data.tried=$OUT/tried" "all-$rate=grpo_plus train.lr=$rate")
+            arms+=("sometimes-$rate=grpo_plus train.lr=$rate data.tried=$OUT/tried")
+        done
+        for rate in $RATES_ALL; do
+            arms+=("all-$rate=grpo_plus train.lr=$rate")
         done
         arms_run "$OUT/lr" --arms "${arms[@]}" --seeds 9 --steps "$RATE_STEPS" --every "$EVERY" --suites --set "${common[@]}"
         "$PYTHON" -m benchmarks.gpu arms choose --out "$OUT/lr" > "$OUT/lr/chosen"
