@@ -8,10 +8,10 @@
 An arm is one of the names in ARMS, or a preset and settings with a name of their own: "hot=grpo_plus
 grpo.temperature=1.2". DATA is what `prepare` and `forge` wrote. `run` can be stopped and typed again: what is finished
 stays, a run that was stopped goes on from its last checkpoint. A run is begun only if it can be expected to end and to
-be scored within the budget, going by those that have ended; after the budget what is under way is told to stop. A
-training that fails is tried once more, after the others. `choose` prints the settings of the arm that is best on
-validation (choose.py). `report` makes tables, curves and claims of whatever is there, at any time (report.py,
-claims.py).
+be scored within the budget, going by the longest that have ended; scores come before trainings. After the budget what
+is under way is told to stop. A training that fails is tried once more, after the others. `choose` prints the settings
+of the arm that is best on validation (choose.py). `report` makes tables, curves and claims of whatever is there, at any
+time (report.py, claims.py).
 """
 
 from __future__ import annotations
@@ -116,8 +116,9 @@ class Experiment:
         arms = dict(_arm(words) for words in args.arms)
         self.runs = {f"{name}-s{seed}": (words, seed) for seed in args.seeds for name, words in arms.items()}
         self.deadline = time.monotonic() + args.budget
-        self.took: dict[str, float] = {}  # the last training and scoring that ended, in seconds
+        self.took: dict[str, float] = {}  # the longest training and scoring that ended, in seconds
         self.failed: list[str] = []
+        self.unscored: set[str] = set()  # jobs that wait to score a run that has ended
 
     def run(self) -> int:
         jobs = [self._train(name) for name in self.runs if not finished(self.out / "runs" / name)]
@@ -131,8 +132,13 @@ class Experiment:
         return 1 if any(not finished(self.out / "runs" / name) for name in self.failed) else 0
 
     def _fits(self, job: Command) -> bool:
-        """Whether a training can be expected to end in time, and to be scored."""
-        if not job.name.startswith("train") or "train" not in self.took:
+        """Whether a training can be expected to end in time, and to be scored; scores come before it."""
+        if not job.name.startswith("train"):
+            self.unscored.discard(job.name)  # it is started now
+            return True
+        if self.unscored:
+            return False
+        if "train" not in self.took:
             return True
         return time.monotonic() + self.took["train"] + self.took.get("score", 30.0) < self.deadline
 
@@ -143,7 +149,7 @@ class Experiment:
         if status:
             self.failed.append(job.name)
             return [self._train(name)] if kind == "train" and self.failed.count(job.name) == 1 else []
-        self.took[kind] = seconds
+        self.took[kind] = max(seconds, self.took.get(kind, 0.0))
         folder = self.out / "runs" / name
         if kind == "train":
             for file in folder.glob("checkpoints/*/optimizer.pt"):  # two thirds of a checkpoint
@@ -151,7 +157,10 @@ class Experiment:
         follow = self._scores(name)
         if not follow and self.args.drop_weights:
             shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-        return follow if kind == "train" else []
+        if kind != "train":
+            return []
+        self.unscored |= {each.name for each in follow}
+        return follow
 
     def _train(self, name: str) -> Command:
         (preset, *words), seed = self.runs[name]

@@ -48,6 +48,7 @@ class Peer:
             script = str(Path(__file__).parent / "peers" / "peers.py")
             command = [self.python, script, self.name, self.path, str(source), str(target), str(WORKERS)]
             processes.adopt_orphans()
+            others = processes.family()  # that keep the machine busy
             with log.open("wb") as sink:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, cwd=folder, start_new_session=True
@@ -55,7 +56,7 @@ class Peer:
                 try:
                     process.wait()
                 finally:
-                    if left := processes.end_family():  # or they would spin into the next arm's time
+                    if left := processes.end_family(others):  # or they would spin into the next arm's time
                         print(f"{self.label} left {left} processes running", file=sys.stderr)
             if not target.exists():
                 tail = log.read_text(errors="replace")[-2000:]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -27,6 +28,7 @@ from typing import Any
 from benchmarks.judge import arms, floor
 from benchmarks.shared import workload
 from benchmarks.shared.workload import Candidate
+from microcoder.judge.sandbox import kernel
 
 Arm = arms.Ours | arms.Rewarded | arms.Peer
 
@@ -103,7 +105,8 @@ def compare(
 def busy(a_core: int) -> Iterator[None]:
     """Keep every core busy with so many processes that only count."""
     words = [sys.executable, "-c", "while True: pass"]
-    started = [subprocess.Popen(words) for _ in range(a_core * (os.cpu_count() or 1))]
+    dying = functools.partial(kernel.die_with_parent, os.getpid())  # they must not outlive a benchmark that is killed
+    started = [subprocess.Popen(words, preexec_fn=dying) for _ in range(a_core * (os.cpu_count() or 1))]
     try:
         yield
     finally:

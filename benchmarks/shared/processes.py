@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
@@ -21,10 +22,10 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
-def end_family() -> int:
-    """Kill every descendant, and what those start meanwhile, until there are none. How many there were."""
+def end_family(but: Sequence[psutil.Process] = ()) -> int:
+    """Kill every descendant but these, and what those start meanwhile, until there are none. How many there were."""
     killed = 0
-    while left := family():
+    while left := [process for process in family() if process not in but]:
         for process in left:
             with contextlib.suppress(psutil.Error):
                 process.kill()

@@ -103,7 +103,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run and exit: 0 done, 1 done with faults that were named, 2 asked for in a wrong way, 130 Ctrl-C."""
+    """Run and exit: 0 done, 1 done with faults that were named, 2 asked for in a wrong way, 130 Ctrl-C, 143 SIGTERM."""
     if "_MICROCODER_COMPLETE" in os.environ:
         from . import completion  # noqa: F401  (its scripts take the place of click's)
     try:

@@ -60,10 +60,12 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
         if dry_run:
             return _dry_run(config, folder, resume, gpu_memory)
         return _train(config, folder, resume)
-    except KeyboardInterrupt:
-        if (folder / "run.json").exists() and not _is_rank():
+    except KeyboardInterrupt as error:
+        from ..training.ranks import TERMINATED, Terminated, started
+
+        if (folder / "run.json").exists() and not started():
             echo(f"\nstopped; to go on from the last checkpoint: microcoder train {folder} --resume", err=True)
-        return 130
+        return TERMINATED if isinstance(error, Terminated) else 130
 
 
 def _dry_run(config: Config, folder: Path, resume: bool, gpu_memory: float | None) -> int:

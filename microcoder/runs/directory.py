@@ -146,7 +146,7 @@ class Run:
     ) -> None:
         ending: dict[str, Any] = {"ended": _now()}
         if isinstance(error, KeyboardInterrupt):
-            ending |= {"status": "stopped", "reason": "interrupted"}
+            ending |= {"status": "stopped", "reason": str(error) or "interrupted"}
         elif error is not None:
             ending |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
         elif self.info["status"] == "running":  # else the status was set already

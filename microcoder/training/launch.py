@@ -37,7 +37,20 @@ from ..schema import Problem
 from ..starter.drafts import LABELS
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
-from .ranks import Silent, devices, first, open_run, report, share, shared, start, together, wanted
+from .ranks import (
+    Silent,
+    Terminated,
+    devices,
+    first,
+    noticing,
+    open_run,
+    report,
+    share,
+    shared,
+    start,
+    together,
+    wanted,
+)
 from .recorder import StepRecorder, TrainingObserver, TrlSetup
 from .served import engine_of
 from .sharding import words
@@ -165,12 +178,18 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     if config.judge.workers == "auto" and config.judge.on == "here":
         options["workers"] = share(options["workers"])
-    with open_judge(options) as judge, engine_of(need, source, run, observer.note) as engine:
+    with (
+        open_judge(options) as judge,
+        engine_of(need, source, run, observer.note) as engine,
+        noticing() as leaving,
+    ):
         splits = loaded["train"], loaded["test"]
-        setup = TrlSetup(config, run, source, counts, judge, observer, *splits, need.crowded, engine)
+        setup = TrlSetup(config, run, source, counts, judge, observer, *splits, need.crowded, engine, leaving)
         for stage, last in stages_left(config, run, counts):
-            train_stage(setup, stage, last)
+            left = train_stage(setup, stage, last)
             gc.collect()
+            if left and steps_done(run, counts) < config.train.steps:
+                raise Terminated("SIGTERM")
 
 
 def with_layout(config: Config, run: Run) -> Config:
@@ -258,8 +277,8 @@ def steps_done(run: Run, counts: Batches) -> int:
     return _number(checkpoint) // counts.updates if checkpoint else 0
 
 
-def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
-    """From the newest checkpoint to step `last`."""
+def train_stage(setup: TrlSetup, stage: Stage, last: int) -> bool:
+    """From the newest checkpoint to step `last`; True if it was left before, with a checkpoint: SIGTERM had come."""
     from .trl import TrlStageTrainer  # not above: verl has an environment of its own, without TRL
 
     config, run = setup.config, setup.run
@@ -286,6 +305,7 @@ def train_stage(setup: TrlSetup, stage: Stage, last: int) -> None:
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trainer.sampler = None  # its room is the next stage's
     together()  # the next stage begins with the checkpoint that the first process has just written
+    return recorder.left
 
 
 def hardware() -> dict[str, Any]:

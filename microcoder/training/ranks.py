@@ -2,6 +2,8 @@
 
 `start` makes them, one for each GPU, and waits. When one of them dies, the others are ended within GRACE_S seconds, and
 the error says which one it was and why. They end with their parent, however that ends.
+
+SIGTERM, with which clusters announce that they want a machine back, ends a training after its step, with a checkpoint.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,11 +27,40 @@ from ..runs import Run, RunError, read_info, read_metrics
 
 GRACE_S = 15  # after the first death: a rank that is still there then is killed
 REFUSED = 2  # the exit status of a usage error
+TERMINATED = 128 + signal.SIGTERM  # the exit status after SIGTERM
+PASSED_ON = signal.SIGUSR1  # SIGTERM for the ranks that `start` made, whom SIGTERM itself ends at once
 REPORTS = "MICROCODER_RANK_REPORTS"  # in the environment of a rank that `start` made: where it leaves its last words
 
 
 class RankError(RuntimeError):
     """A rank ended before its time. The message says which and why."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has come, and the training has ended in order."""
+
+
+@contextlib.contextmanager
+def noticing() -> Iterator[Callable[[], bool]]:
+    """A function that says whether SIGTERM has come; until this is left, only a second one ends the process."""
+    if threading.current_thread() is not threading.main_thread():  # where no signal can be caught
+        yield lambda: False
+        return
+    number, came = PASSED_ON if started() else signal.SIGTERM, list[int]()
+
+    def notice(*_: Any) -> None:
+        came.append(number)
+        if not started():
+            os.write(
+                2, b"\nSIGTERM: this step is finished and saved, then the training ends; a second one ends it now\n"
+            )
+            signal.signal(number, signal.SIG_DFL)
+
+    before = signal.signal(number, notice)
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(number, before)
 
 
 def wanted(config: Config) -> int:
@@ -50,9 +82,9 @@ def wanted(config: Config) -> int:
 def start(config: Config, folder: Path, resume: bool, count: int) -> None:
     """Train in `folder` with `count` ranks on this machine, and wait for them.
 
-    Raise ValueError where a rank refuses the settings, RankError where one dies.
+    Raise ValueError where a rank refuses the settings, RankError where one dies, Terminated after SIGTERM.
     """
-    with tempfile.TemporaryDirectory(prefix="microcoder-ranks-") as reports:
+    with tempfile.TemporaryDirectory(prefix="microcoder-ranks-") as reports, noticing() as leaving:
         file = Path(reports) / "config.toml"
         file.write_text(to_toml(config), encoding="utf-8")
         command = [sys.executable, "-m", "microcoder.cli", "train", str(file), *["--resume"] * resume]
@@ -72,7 +104,9 @@ def start(config: Config, folder: Path, resume: bool, count: int) -> None:
                     )
                     for rank in range(count)
                 ]
-            failed = _first_failure(ranks)
+            failed = _first_failure(ranks, leaving)
+        except Terminated:
+            raise  # they have ended, and the first has written it down
         except KeyboardInterrupt:
             _end(ranks, signal.SIGINT)
             _closed(folder, resume, status="stopped", reason="interrupted")
@@ -83,13 +117,20 @@ def start(config: Config, folder: Path, resume: bool, count: int) -> None:
             raise _fault(failed, ranks[failed].returncode, count, Path(reports), folder, resume)
 
 
-def _first_failure(ranks: Sequence[subprocess.Popen[bytes]]) -> int | None:
+def _first_failure(ranks: Sequence[subprocess.Popen[bytes]], leaving: Callable[[], bool]) -> int | None:
     """Wait until all ranks have ended well, or one has not: its number. Of several at once, one that was killed."""
+    told = 0.0
     while True:
+        if leaving() and time.monotonic() > told + 1:  # again and again: one that still starts cannot hear it
+            told = time.monotonic()
+            for rank in ranks:
+                rank.send_signal(PASSED_ON)
         codes = [rank.poll() for rank in ranks]
-        if failed := {code: n for n, code in reversed(list(enumerate(codes))) if code}:
+        if failed := {code: n for n, code in reversed(list(enumerate(codes))) if code and code != TERMINATED}:
             return failed[min(failed)]
-        if all(code == 0 for code in codes):
+        if None not in codes:
+            if TERMINATED in codes:
+                raise Terminated
             return None
         time.sleep(0.1)
 
@@ -147,6 +188,7 @@ def _uninterrupted() -> Iterator[None]:
 def _end_with_parent() -> None:
     from torch.multiprocessing import _prctl_pr_set_pdeathsig  # type: ignore[attr-defined]
 
+    signal.signal(PASSED_ON, signal.SIG_IGN)  # until `noticing`
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a child inherits what its parent blocks
     _prctl_pr_set_pdeathsig(signal.SIGTERM)
 

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,7 @@ class TrlSetup:
     test: tuple[Sequence[Any], list[list[int]]]
     crowded: bool = False  # the sampler has to give its memory to the update
     engine: Any = None  # vLLM, which samples in all stages
+    leaving: Callable[[], bool] = lambda: False  # whether the training is to end after this step
 
 
 class StepRecorder(TrainerCallback):
@@ -64,6 +65,7 @@ class StepRecorder(TrainerCallback):
         self.optimizing = 0.0
         self.finished: int | None = None  # the step that has just ended
         self.tested: float | None = None  # its test accuracy, if there was an evaluation
+        self.left = False  # the stage has ended because the training is to end
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.best_model_checkpoint:  # the run may have been moved
@@ -94,7 +96,8 @@ class StepRecorder(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self.finished is None:  # within a step, or the end of training
             return
-        ends = self.finished >= self.last
+        self.left = bool(self.trainer.most(self.setup.leaving()))  # it came to any of the ranks
+        ends = self.left or self.finished >= self.last
         control.should_training_stop = control.should_training_stop or ends
         control.should_save = ends or self.saves(self.finished)
         better = self.tested is not None and (state.best_metric is None or self.tested > state.best_metric)

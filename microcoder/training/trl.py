@@ -316,11 +316,11 @@ class TrlStageTrainer(GRPOTrainer):
             window = self._buffered_inputs[first : first + passes]
             counted = torch.stack([trained_tokens(part).sum() for part in window]).sum()
             total = int(self.accelerator.gather(counted).sum())
-            parts = dealt(window, self.counts.micro, not self.objective.kl, self._most)
+            parts = dealt(window, self.counts.micro, not self.objective.kl, self.most)
             self._buffered_inputs[first : first + passes] = [{**part, "update_tokens": total} for part in parts]
         return self._buffered_inputs[0]
 
-    def _most(self, number: int) -> int:
+    def most(self, number: int) -> int:
         """Return the maximum over all devices."""
         return int(self.accelerator.gather(torch.tensor([number], device=self.accelerator.device)).max())
 
@@ -371,7 +371,7 @@ class TrlStageTrainer(GRPOTrainer):
         parts = list(alike(attention_mask, logits_to_keep, self._live(len(input_ids)), rows))
         if self.sharded:  # weights are gathered in each pass, so that all ranks have to make as many
             idle = list(alike(attention_mask, logits_to_keep, torch.tensor([0]), 1))
-            parts += idle * (self._most(len(parts)) - len(parts))
+            parts += idle * (self.most(len(parts)) - len(parts))
         for pick, start, end in parts:
             ids, mask = input_ids[pick, start:end], attention_mask[pick, start:end]
             keep = end - (input_ids.size(1) - logits_to_keep)

@@ -15,7 +15,7 @@ from microcoder.runs import latest_checkpoint, read_info, read_metrics
 from microcoder.training.card import export
 from microcoder.training.ranks import GRACE_S
 
-FSDP = ("train.steps=2", "run.processes=2", "run.layout=fsdp", "grpo.dynamic_sampling=1")
+FSDP = ("train.steps=3", "run.processes=2", "run.layout=fsdp", "grpo.dynamic_sampling=1")
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,15 @@ def test_a_killed_rank_ends_the_others_and_the_run_goes_on_exactly(whole):
     said, _ = process.communicate(timeout=10 * GRACE_S)
     assert process.returncode == 130 and "--resume" in said and not any(rank.is_running() for rank in ranks.values())
     assert read_info(folder)["status"] == "stopped"
+    process = begin(folder)
+    while process.poll() is None and len(ranks := ranks_of(process)) < 2:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)  # while the ranks still start: they hear of it later
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 128 + signal.SIGTERM, said
+    assert "--resume" in said and not any(rank.is_running() for rank in ranks.values())
+    info = read_info(folder)
+    assert (info["status"], info["reason"], info["steps_done"]) == ("stopped", "SIGTERM", 2)
     finish(folder)
     assert difference(whole, folder) == ""
 
@@ -71,5 +80,5 @@ def test_a_run_in_shares_is_exported_whole(whole, tmp_path):
     assert all(str(value.dtype) == "torch.bfloat16" for value in found.values())
     assert all(found[name].equal(trained[name].bfloat16()) for name in found)
     assert resolve(str(tmp_path / "model")).path == str(tmp_path / "model")
-    assert "after 2 steps" in (tmp_path / "model" / "README.md").read_text()
+    assert "after 3 steps" in (tmp_path / "model" / "README.md").read_text()
     assert json.loads((tmp_path / "model" / "config.json").read_text())["dtype"] == "bfloat16"

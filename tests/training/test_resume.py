@@ -1,7 +1,7 @@
 """A run outlives its process: what goes on after a kill is, bit for bit, what was never stopped.
 
-One story for all: a run is killed in its fifth step, goes on, is interrupted, and goes on to its end. A twin of it
-trains without a stop in this process.
+One story for all: a run is killed in its fifth step, goes on, is interrupted, goes on, is told to end, and goes on to
+its end. A twin of it trains without a stop in this process.
 """
 
 from __future__ import annotations
@@ -80,6 +80,12 @@ def story(tmp_path_factory):
         seen.interrupted = run.ends(signal.SIGINT)
         seen.after_interrupt = SimpleNamespace(info=read_info(path), checkpoints=checkpoints(path))
         run = Process(log, str(path), "--resume")
+        run.reaches(4)
+        seen.terminated = run.ends(signal.SIGTERM)
+        seen.after_term = SimpleNamespace(
+            info=read_info(path), checkpoints=checkpoints(path), metrics=read_metrics(path)
+        )
+        run = Process(log, str(path), "--resume")
         seen.path, seen.twin = path, folder / "twin"
         trained(seen.twin, *RUN)
         seen.finished = run.ends()
@@ -109,6 +115,19 @@ def test_ctrl_c_stops_a_run_in_order(story):
     assert f"microcoder train {story.path} --resume" in story.interrupted.printed
     assert "Traceback" not in story.interrupted.printed
     assert not story.interrupted.left
+
+
+def test_sigterm_ends_a_run_after_its_step_with_a_checkpoint(story):
+    assert story.terminated.status == 128 + signal.SIGTERM, story.terminated.printed
+    info, done = story.after_term.info, story.after_term.info["steps_done"]
+    assert (info["status"], info["reason"]) == ("stopped", "SIGTERM")
+    assert done in (4, 5)  # none of them is a multiple of save_every
+    assert story.after_term.checkpoints[-1] == 2 * done
+    assert story.after_term.metrics[-1]["step"] == done
+    assert "SIGTERM: this step is finished and saved" in story.terminated.printed
+    assert f"microcoder train {story.path} --resume" in story.terminated.printed
+    assert "Traceback" not in story.terminated.printed
+    assert not story.terminated.left
 
 
 def test_the_weights_are_equal_bit_for_bit_to_those_of_a_run_that_was_never_stopped(story):

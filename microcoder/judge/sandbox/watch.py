@@ -47,6 +47,18 @@ def peak(pid: int) -> int:
         return 0
 
 
+def at_rest(pid: int) -> bool:
+    """Whether no thread of a process runs or stands in line for a core at this moment; True where that is not known."""
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+                if file.read().rpartition(b") ")[2].startswith(b"R"):
+                    return False
+    except OSError:
+        pass
+    return True
+
+
 def run_queue_delay(pid: int) -> float:
     """Seconds that the busiest-waiting thread of a process stood in line for a core."""
     longest = 0
