@@ -27,6 +27,7 @@ class Outcome:
     start_s: float  # imports and pools, before the clock starts
     accepted: dict[str, bool]
     verdicts: dict[str, str] = field(default_factory=dict)  # where the arm names a kind
+    messages: dict[str, str] = field(default_factory=dict)  # and says why
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,11 @@ class Ours:
                 pass
             ready = time.perf_counter()
             pairs = ((c.problem, c.solution) for c in candidates)
-            verdicts = {solution.id: verdict.verdict for solution, verdict in judge.map(pairs)}
+            found = {solution.id: verdict for solution, verdict in judge.map(pairs)}
             wall = time.perf_counter() - ready
-        return Outcome(wall, ready - begun, {k: v == "accepted" for k, v in verdicts.items()}, verdicts)
+        verdicts = {name: verdict.verdict for name, verdict in found.items()}
+        messages = {name: f"{verdict.verdict}, {verdict.message}" for name, verdict in found.items()}
+        return Outcome(wall, ready - begun, {k: v == "accepted" for k, v in verdicts.items()}, verdicts, messages)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,10 @@ def compare(
         for arm in chosen:
             print(f"round {turn + 1}: {arm.label}", file=sys.stderr)
             with busy(options.busy):
+                before = stolen_s()
                 runs.setdefault(arm.label, []).append(arm.run(part(arm, candidates, options.peer_candidates)))
+                if (lost := stolen_s() - before) > 1:
+                    print(f"{arm.label}: a host took {lost:.0f} s of CPU time from this machine", file=sys.stderr)
     rows = [floor_row(candidates, floors)]
     for arm in chosen:
         mine = part(arm, candidates, options.peer_candidates)
@@ -99,6 +102,12 @@ def compare(
     for r in rows:
         r["to_livecodebench"] = r["programs_per_s"] / base[0] if base else None
     return rows
+
+
+def stolen_s() -> float:
+    """CPU seconds for which the host of this virtual machine has done other things, since its start."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -143,10 +152,12 @@ def row(label: str, candidates: list[Candidate], outcomes: list[arms.Outcome], f
         for outcome in outcomes:
             said = outcome.accepted.get(c.id)  # None: the arm lost it, which is wrong too
             place = {"id": c.id, "problem": c.problem.id, "group": c.group, "truth": c.truth}
+            words = "nothing" if said is None else "accepted" if said else "not accepted"
+            words = outcome.messages.get(c.id, words)
             if said is not (c.truth == "accepted"):
-                wrong[c.id] = {**place, "said": "nothing" if said is None else "accepted" if said else "not accepted"}
+                wrong[c.id] = {**place, "said": words}
             elif outcome.verdicts and outcome.verdicts[c.id] != c.truth:
-                kinds[c.id] = {**place, "said": outcome.verdicts[c.id]}
+                kinds[c.id] = {**place, "said": words}
     return {
         "arm": label, "programs": len(candidates), "programs_per_s": len(candidates) / wall, "wall_s": wall,
         "walls_s": [round(o.wall_s, 3) for o in outcomes], "start_s": statistics.median(o.start_s for o in outcomes),
