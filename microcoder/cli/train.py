@@ -61,9 +61,9 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
             return _dry_run(config, folder, resume, gpu_memory)
         return _train(config, folder, resume)
     except KeyboardInterrupt as error:
-        from ..training.ranks import TERMINATED, Terminated, started
+        from ..training.ranks import TERMINATED, Terminated
 
-        if (folder / "run.json").exists() and not started():
+        if (folder / "run.json").exists() and not _is_rank():
             echo(f"\nstopped; to go on from the last checkpoint: microcoder train {folder} --resume", err=True)
         return TERMINATED if isinstance(error, Terminated) else 130
 

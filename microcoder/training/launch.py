@@ -178,11 +178,7 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     if config.judge.workers == "auto" and config.judge.on == "here":
         options["workers"] = share(options["workers"])
-    with (
-        open_judge(options) as judge,
-        engine_of(need, source, run, observer.note) as engine,
-        noticing() as leaving,
-    ):
+    with open_judge(options) as judge, engine_of(need, source, run, observer.note) as engine, noticing() as leaving:
         splits = loaded["train"], loaded["test"]
         setup = TrlSetup(config, run, source, counts, judge, observer, *splits, need.crowded, engine, leaving)
         for stage, last in stages_left(config, run, counts):
@@ -278,7 +274,7 @@ def steps_done(run: Run, counts: Batches) -> int:
 
 
 def train_stage(setup: TrlSetup, stage: Stage, last: int) -> bool:
-    """From the newest checkpoint to step `last`; True if it was left before, with a checkpoint: SIGTERM had come."""
+    """From the newest checkpoint to step `last`, or to the end of the step in which SIGTERM comes: then return True."""
     from .trl import TrlStageTrainer  # not above: verl has an environment of its own, without TRL
 
     config, run = setup.config, setup.run

@@ -3,7 +3,8 @@
 `start` makes them, one for each GPU, and waits. When one of them dies, the others are ended within GRACE_S seconds, and
 the error says which one it was and why. They end with their parent, however that ends.
 
-SIGTERM, with which clusters announce that they want a machine back, ends a training after its step, with a checkpoint.
+Clusters send SIGTERM when they want a machine back: a training, with one process or several, then finishes its step,
+writes a checkpoint and ends.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def noticing() -> Iterator[Callable[[], bool]]:
-    """A function that says whether SIGTERM has come; until this is left, only a second one ends the process."""
+    """Catch SIGTERM: yield a function that says whether it has come. A second one ends the process."""
     if threading.current_thread() is not threading.main_thread():  # where no signal can be caught
         yield lambda: False
         return

@@ -65,7 +65,7 @@ class StepRecorder(TrainerCallback):
         self.optimizing = 0.0
         self.finished: int | None = None  # the step that has just ended
         self.tested: float | None = None  # its test accuracy, if there was an evaluation
-        self.left = False  # the stage has ended because the training is to end
+        self.left = False  # SIGTERM has come: the training ends with this step
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.best_model_checkpoint:  # the run may have been moved

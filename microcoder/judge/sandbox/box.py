@@ -230,7 +230,7 @@ class SandboxedRun:
             idle = sleep - (time.monotonic() - start)
             if idle <= 0:  # time spent waiting for a core is the host's doing, not the program's
                 idle += watch.run_queue_delay(pid)
-            # Nor is time for which the host stood still: a virtual machine can, and its kernel sees but the clock jump.
+            # Nor is time that a virtual machine's host took away. It looks like sleep: is the program at rest?
             still = still + 1 if idle <= 0 and watch.at_rest(pid) else 0
             self.seen = max(self.seen, watch.resident(pid))
             if cpu <= 0 or still > 1 or self.seen > most or self.files() - files > MOST_FILES:
