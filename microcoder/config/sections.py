@@ -253,6 +253,11 @@ class GrpoConfig(Section):
     mask_outcome: Literal["incorrect", "non_incorrect", "correct", "any"] = Field(
         default="incorrect", description="Outcomes that the conditional mask may mask."
     )
+    masked_in_group: bool = Field(
+        default=True,
+        description="Masked responses count in the mean and deviation of their group (the paper). false: they leave "
+        "it, so that the others are compared with each other alone.",
+    )
     repeat: Literal["literal", "periodic"] = Field(
         default="literal",
         description="Repetition: the last m tokens equal the m before (literal), or the tail has some period up to m.",

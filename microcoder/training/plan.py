@@ -397,10 +397,14 @@ def _stages(config: Config, counts: Batches, made: TrainingPlan) -> None:
 
 def _extras(config: Config) -> str:
     grpo = config.grpo
-    mask = f"conditional mask (rho {grpo.rho:g}, {grpo.mask_outcome})" if grpo.mask == "conditional" else grpo.mask
+    mask = f"mask {grpo.mask}"
+    if grpo.mask == "conditional":
+        mask = f"conditional mask (rho {grpo.rho:g}, {grpo.mask_outcome})"
+    if grpo.mask != "none" and not grpo.masked_in_group:
+        mask += ", masked responses leave their group"
     parts = [
         f"KL {grpo.kl:g}" if grpo.kl else "no KL",
-        mask if grpo.mask == "conditional" else f"mask {mask}",
+        mask,
         grpo.reduction.replace("_", " "),
     ]
     parts += [f"dynamic sampling, up to {grpo.dynamic_sampling} rounds"] * bool(grpo.dynamic_sampling)

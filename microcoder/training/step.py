@@ -173,7 +173,8 @@ def weigh(responses: list[Response], settings: GrpoConfig, stage: Stage, seed: i
         step=step,
         rows=range(first_row, first_row + len(responses)),
     )
-    advantages = group_advantages(rewards, settings.samples, std=settings.advantage_std, valid=valid)
+    counted = valid if settings.masked_in_group else valid & ~masked
+    advantages = group_advantages(rewards, settings.samples, std=settings.advantage_std, valid=counted)
     incomplete = _incomplete(responses, settings.samples).repeat_interleave(settings.samples)
     advantages = advantages.masked_fill(masked | incomplete, 0.0)
     for n, response in enumerate(responses):

@@ -182,6 +182,20 @@ def test_the_mask_zeroes_the_advantage_and_nothing_else(judge, choice, masked):
         assert after.advantage == (0 if after.text in masked else before.advantage)
 
 
+def test_masked_responses_can_leave_their_group(judge):
+    answers, cut = {0: [RIGHT, AGAIN, WRONG, CRASH], 1: [RIGHT, AGAIN, WRONG, WRONG]}, [WRONG]
+
+    def step(*more):
+        return Model(judge, answers, cut).step("grpo.mask=all", *more)
+
+    stay, leave = step(), step("grpo.masked_in_group=false")
+    assert rows(stay, "masked") == rows(leave, "masked") == [0, 0, 1, 0, 0, 0, 1, 1]
+    assert rows(stay, "reward") == rows(leave, "reward") == [1, 1, 0, 0, 1, 1, 0, 0]
+    assert rows(stay, "advantage") == pytest.approx([0.866, 0.866, 0, -0.866, 0.866, 0.866, 0, 0], abs=1e-3)
+    # Of three, two are right; where all that are left are right, nothing is to be learnt.
+    assert rows(leave, "advantage") == pytest.approx([0.577, 0.577, 0, -1.155, 0, 0, 0, 0], abs=1e-3)
+
+
 def test_who_is_masked_depends_on_seed_step_and_row_alone(judge):
     def masked(**options):
         model = Model(judge, {n: [WRONG] * 4 for n in range(6)}, cut=[WRONG])

@@ -90,6 +90,7 @@ OURS = {  # read by our own code, in the trainer's process
     "grpo.dynamic_sampling",
     "grpo.mask",
     "grpo.mask_outcome",
+    "grpo.masked_in_group",
     "grpo.overlong_buffer",
     "grpo.preset",
     "grpo.repeat",
