@@ -31,7 +31,7 @@ from benchmarks.testbed.tasks import BANDS, STYLES, style_of
 from microcoder.collect import Responding
 from microcoder.config import load
 from microcoder.judge.remote import open_judge
-from microcoder.models import resolve
+from microcoder.models import ModelError, resolve
 from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.runs import RunError, read_metrics, read_rollouts, steps
 from microcoder.runs.rollouts import read_statements
@@ -70,7 +70,7 @@ def main() -> int:
         parser.error("name the problems: --problems FOLDER/test.jsonl")
     try:
         answers = of_run(args.run) if args.run else of_model(args)
-    except (RunError, ProblemsError, OSError) as error:
+    except (ModelError, RunError, ProblemsError, OSError) as error:
         parser.error(str(error))
     found = {**table(answers, args.limit), "gates": gates(answers, args.limit)}
     show(found, args.limit)

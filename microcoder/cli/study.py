@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..study.plan import Claim, Scale, Study
     from ..study.results import Decided
 
+SCALES = "Size of the runs: nano, testbed-small, testbed, smollm2, qwen."
 Verdicts = dict[tuple[str, int], str]  # of a study's claim
 
 
@@ -29,9 +30,7 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("words", nargs=-1, metavar="NAME... [section.key=value ...]", shell_complete=complete_study)
-@click.option(
-    "--scale", "scale_name", default="nano", show_default=True, help="Size of the runs: nano, testbed, smollm2, qwen."
-)
+@click.option("--scale", "scale_name", default="nano", show_default=True, help=SCALES)
 @click.option("--seeds", type=click.IntRange(min=1), help="Seeds of each arm; else as the scale says.")
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, help="Number of the first seed.")
 @click.option("--out", default="studies-out", show_default=True, type=click.Path(), help="Output folder.")
@@ -97,9 +96,7 @@ def _dry_run(studies: list[Study], seeds: range, folder: Path) -> int:
 
 
 @command.command("ls")
-@click.option(
-    "--scale", "scale_name", default="nano", show_default=True, help="Size of the runs: nano, testbed, smollm2, qwen."
-)
+@click.option("--scale", "scale_name", default="nano", show_default=True, help=SCALES)
 @click.option("--out", type=click.Path(), help="Folder of reported studies: show their verdicts too.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def ls(scale_name: str, out: str | None, as_json: bool) -> None:

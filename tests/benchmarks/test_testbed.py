@@ -214,6 +214,7 @@ def test_a_run_is_measured_by_its_last_evaluation_and_the_styles_of_its_steps(tm
         ([], "name a model, or a run: --run RUN"),
         (["bed/model"], "name the problems: --problems FOLDER/test.jsonl"),
         (["--run", "nowhere"], "nowhere holds no answers of an evaluation yet"),
+        (["./bed/model", "--problems", "bed/test.jsonl"], "there is no folder ./bed/model"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(monkeypatch, capsys, words, said):
@@ -226,8 +227,9 @@ def test_what_cannot_be_measured_is_refused(monkeypatch, capsys, words, said):
 # ---- the study
 
 
-def test_the_study_can_be_run_at_its_scale_and_its_gates_concern_its_claims():
-    found = load_study(STUDY, find_scale("testbed"))
+@pytest.mark.parametrize(("scale", "limit"), [("testbed", LIMIT), ("testbed-small", 60)])
+def test_the_study_can_be_run_at_its_scales_and_its_gates_concern_its_claims(scale, limit):
+    found = load_study(STUDY, find_scale(scale))
     assert (found.name, [claim.number for claim in found.claims[:6]]) == ("truncation", [25, 26, 27, 28, 29, 30])
     general, peaks = found.gates[:4], found.gates[4]
     assert all(gate.concerns(claim) for gate in general for claim in found.claims)
@@ -239,9 +241,12 @@ def test_the_study_can_be_run_at_its_scale_and_its_gates_concern_its_claims():
         "mask-100": ("conditional", 1.0),
         "no-repeat-test": ("conditional", 1.0),
         "all": ("all", configs["all"].grpo.rho),
+        "mask-apart": ("conditional", 1.0),
+        "all-apart": ("all", configs["all"].grpo.rho),
     }
+    assert [name for name, each in configs.items() if not each.grpo.masked_in_group] == ["mask-apart", "all-apart"]
     train = configs["none"].train
-    assert (train.max_response_tokens, train.eval_max_response_tokens) == (LIMIT, 2 * LIMIT)
+    assert (train.max_response_tokens, train.eval_max_response_tokens) == (limit, 2 * limit)
     assert train.steps == 300
 
 
