@@ -47,6 +47,8 @@ ARMS = {
     "microcoder": "microcoder",
     "microcoder-TD": "microcoder grpo.temperature=auto",
     "mask-all": "grpo_plus grpo.mask=all",
+    "mask-100": "grpo_plus grpo.mask=conditional grpo.rho=1",
+    "mask-apart": "grpo_plus grpo.mask=conditional grpo.rho=1 grpo.masked_in_group=false",
     "TD": "grpo_plus grpo.temperature=auto",
 }
 COMMON = find_scale("qwen").settings  # microcoder/study/scales.toml; temperature and limit too: all arms alike

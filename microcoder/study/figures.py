@@ -57,6 +57,8 @@ TITLES = {
     "time": "Time per step (s)",
     "entropy": "Entropy",
     "truncated_share": "Truncated share",
+    "trace_share": "Share of traces",
+    "loop_share": "Share of loops",
 }
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "marker": "o", "dashes": ()},
@@ -71,6 +73,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
 )
 HATCHES = ("", "/" * 5, "\\" * 5, "")  # of the phases, for print without colours
 PANELS = ("test_accuracy", "length_mean", "diversity", "reward", "time")
+STYLE_PANELS = ("test_accuracy", "trace_share", "loop_share", *PANELS[1:])  # where the styles of answers were counted
 WIDTH = 7.6  # inches
 LINE = 112  # characters in a line of the legend
 HASHED = re.compile(r'(?<=id=")[a-z][0-9a-f]{10}(?=")|(?<=#)[a-z][0-9a-f]{10}(?=["\)])')  # names in an SVG, and uses
@@ -224,6 +227,12 @@ def draw_time(axis: Any, arms: Sequence[ArmCurves]) -> None:
     axis.invert_yaxis()
     axis.margins(x=0.08)
     axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(PHASES), borderpad=0.0, columnspacing=1.0)
+
+
+def panels_of(arms: Sequence[ArmCurves]) -> Sequence[str]:
+    """Return the panels of a study's figure: with the styles of answers where these were counted."""
+    counted = any("trace_share" in line for arm in arms for run in arm.runs for line in run)
+    return STYLE_PANELS if counted else PANELS
 
 
 def draw(

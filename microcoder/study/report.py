@@ -16,7 +16,7 @@ from ..runs.disk import plain, write_whole, writing
 from ..runs.plot import Metrics, stages
 from .asked import by_diversity, mask_rows, policy_rows
 from .decisions import CheckedGate, p_values
-from .figures import LOOKS, ArmCurves, draw, draw_effects
+from .figures import LOOKS, ArmCurves, draw, draw_effects, panels_of
 from .page import page
 from .plan import StudyError
 from .results import ArmRuns, Decided, Key, StudyRuns, arm_row, decide_scale, forest_rows, gather
@@ -97,7 +97,8 @@ def draw_all(scales: Sequence[Decided], folder: Path) -> dict[tuple[str, str], l
             pages = in_pages(study)
             for n, arms in enumerate(pages, 1):
                 name = f"{each.name}-{study.name}" + f"-{n}" * (len(pages) > 1)
-                draw(f"{study.title}, {each.name}", study.figure, [curves_of(arm) for arm in arms], folder / name)
+                curves = [curves_of(arm) for arm in arms]
+                draw(f"{study.title}, {each.name}", study.figure, curves, folder / name, panels_of(curves))
                 drawn.setdefault((each.name, study.name), []).append(f"{folder.name}/{name}")
     return drawn
 

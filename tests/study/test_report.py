@@ -414,6 +414,9 @@ def test_shares_of_styles_join_the_metrics_of_their_steps(tmp_path):
     (folder / "styles" / "masks.mask.1.json").write_text(json.dumps(shares))
     found = gather_scale(folder).values("masks", "mask", "last(trace_share) - first(trace_share)")
     assert found[1] == 4 / 8 - 1 / 8 and math.isnan(found[0])
+    write_report(tmp_path)
+    drawn = (tmp_path / "report" / "nano-masks.svg").read_text()
+    assert ">Share of traces<" in drawn and ">Share of loops<" in drawn
 
 
 def test_mistakes_of_the_policies_are_added_up_over_runs_and_join_the_metrics(tmp_path):
