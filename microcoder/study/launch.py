@@ -57,7 +57,7 @@ PATHS = ("model.name", "data.train")  # settings that may be paths inside the sc
 Tell = Callable[[str], None]
 
 
-GRACE_S = 15.0  # from the request to stop until a process is killed
+GRACE_S = 30.0  # from the request to stop until a process is killed: a training finishes its step and saves it
 
 
 @dataclass
@@ -283,8 +283,8 @@ def side_by_side(
     Return the jobs that were stopped or never started. Each has one thread, unless OMP_NUM_THREADS is set: so results
     do not depend on how many run at a time, and threads that wait for each other on busy cores are slow.
 
-    Commands end with this process: they get one Ctrl-C (SIGINT) if it gets Ctrl-C or SIGTERM, and the system kills
-    them if it is killed. So the same commands can be started again at once.
+    Commands end with this process: they get SIGTERM if it gets Ctrl-C or SIGTERM, at which a training saves its step,
+    and the system kills them if it is killed. So the same commands can be started again at once.
     """
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + stop_after
@@ -335,7 +335,7 @@ def _start(job: Command, environment: dict[str, str]) -> subprocess.Popen[bytes]
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
     for process in processes:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
     deadline = time.monotonic() + GRACE_S
     for process in processes:
         with contextlib.suppress(subprocess.TimeoutExpired):

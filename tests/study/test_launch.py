@@ -16,7 +16,7 @@ from train_runs import timeless
 
 from microcoder.cli import main
 from microcoder.config import load
-from microcoder.runs import read_info, read_metrics, read_rollouts
+from microcoder.runs import latest_checkpoint, read_info, read_metrics, read_rollouts
 from microcoder.runs.disk import release_lock, take_lock
 from microcoder.study.launch import Command, side_by_side, tail
 
@@ -202,6 +202,21 @@ def test_after_a_kill_the_same_command_ends_as_if_nothing_had_happened(tmp_path,
 
 
 @pytest.mark.long
+def test_after_ctrl_c_a_run_goes_on_from_the_step_in_which_it_was_stopped(tmp_path, runs):
+    (tmp_path / "tiny.toml").write_text(STUDY)
+    metrics = tmp_path / "out" / "nano" / "runs" / "tiny.plain.0"
+    process = subprocess.Popen([*command(tmp_path), "train.save_every=1000"], stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(read_metrics(metrics)) >= 2, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    kept = read_metrics(metrics)
+    assert latest_checkpoint(metrics)
+    assert run(tmp_path).returncode == 0
+    assert read_metrics(metrics)[: len(kept)] == kept  # clocks too: these steps were not made again
+    assert timeless(read_metrics(metrics)) == timeless(read_metrics(runs / "tiny.plain.0"))
+
+
+@pytest.mark.long
 def test_a_run_that_fails_half_way_goes_on_once_after_the_others(tmp_path, runs):
     (tmp_path / "tiny.toml").write_text(STUDY)
     folder = tmp_path / "out" / "nano" / "runs" / "tiny.plain.0"
@@ -263,7 +278,7 @@ def test_a_job_that_is_not_ready_lets_the_next_go_first_and_has_its_turn_before_
 
 
 def test_when_the_time_is_over_running_jobs_are_told_to_stop_and_the_others_never_begin(tmp_path):
-    stops = "trap 'echo told; exit 0' INT; sleep 60 & wait"
+    stops = "trap 'echo told; exit 0' TERM; sleep 60 & wait"
     jobs = [job(tmp_path, "a", "exit 3"), job(tmp_path, "b", stops), job(tmp_path, "c", stops)]
     ended = []
     left = side_by_side(jobs, 1, 2.5, lambda job, status, seconds: ended.append((job.name, status)))
@@ -277,7 +292,7 @@ import sys
 from pathlib import Path
 from microcoder.study.launch import Command, side_by_side
 folder = Path(sys.argv[1])
-script = "cd $0; echo $$; trap 'echo told' INT; for n in $(seq 600); do sleep 0.05; [ -e enough ] && exit; done"
+script = "cd $0; echo $$; trap 'echo told' TERM; for n in $(seq 600); do sleep 0.05; [ -e enough ] && exit; done"
 side_by_side([Command("a", ["bash", "-c", script, str(folder)], folder / "a.log")], 1, 60, print)
 """
 
