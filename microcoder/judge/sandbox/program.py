@@ -203,7 +203,10 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
     nodes = any("Node" in str(note) for note in (returns, *notes.values(), *asked.values()))
     if nodes:
         plain = getattr(function, "__func__", function)
-        names = getattr(getattr(plain, "__code__", None), "co_varnames", ())[int(plain is not function) :]
+        inner = plain
+        while hasattr(inner, "__wrapped__"):  # lru_cache and what functools.wraps was used for
+            inner = inner.__wrapped__
+        names = getattr(getattr(inner, "__code__", None), "co_varnames", ())[int(plain is not function) :]
         order = zip_longest(args, names[: len(args)], list(asked.values())[: len(args)])
         args = [_as_node(a, note or notes.get(name), scope) for a, name, note in order]
         kwargs = {k: _as_node(v, asked.get(k) or notes.get(k), scope) for k, v in kwargs.items()}
