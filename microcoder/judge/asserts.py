@@ -52,7 +52,8 @@ def _programs(trees: list[ast.Module]) -> Iterator[list[ast.stmt]]:
     alone = False  # whether the last entries prepare something that no assert follows
     for tree in trees:
         sets = {ident for statement in tree.body for ident in binds(statement)}
-        runs = any(has_assert(s) and (_runs_by_itself(s) or not isinstance(s, ast.FunctionDef)) for s in tree.body)
+        defines = all(isinstance(s, ast.FunctionDef) and not _runs_by_itself(s) for s in tree.body)
+        runs = has_assert(tree) and not defines
         if not sets and not runs and loaded(tree) & read:
             continue  # `check(add)`, whose asserts have been read
         if not runs and (sets or loaded(tree) & names):
