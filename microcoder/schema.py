@@ -170,7 +170,9 @@ class Problem(_Marked):
             )
         for name in ("time_limit_s", "memory_mb"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and 0 < value < 1e6):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6
+            ):
                 raise SchemaError(f"{where}: {name} is {quoted(value)}; it must be a positive number")
         if self.kind == "assert":
             if not self.asserts:

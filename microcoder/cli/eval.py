@@ -33,7 +33,15 @@ class EvalGroup(click.Group):
         return "" if name == "run" else name, command, rest
 
 
+class EvalContext(click.Context):
+    @property
+    def command_path(self) -> str:
+        return super().command_path.rstrip()  # the name of this command is empty
+
+
 class EvalRun(click.Command):
+    context_class = EvalContext
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Further commands, each with --help"):
             formatter.write_dl(

@@ -152,8 +152,15 @@ def _refuse(what: str, options: Mapping[str, object]) -> None:
 def _in_memory(name: str, style: str, found: list[Problem], narrow: Narrowing, time_limit_s: float) -> Suite:
     kept = [found[n] for n in narrow.choose(found)]
     digest = suite_digest(map(problem_digest, kept))
-    tests = about_tests(kept)
-    return Suite(_name(name, narrow), style, Problems(kept), digest, time_limit_s=time_limit_s, tests=tests)
+    tests, others = about_tests(kept), _others(found, kept)
+    return Suite(
+        _name(name, narrow), style, Problems(kept), digest, time_limit_s=time_limit_s, tests=tests, others=others
+    )
+
+
+def _others(found: Iterable[Problem], kept: Iterable[Problem]) -> tuple[str, ...]:
+    asked = {problem.id for problem in kept}
+    return tuple(problem.id for problem in found if problem.id not in asked)
 
 
 def _name(name: str, narrow: Narrowing) -> str:
@@ -240,6 +247,7 @@ def _livecodebench(release: str, paths: Sequence[Path], unchecked: bool, narrow:
         suite_digest(one.digest for one in kept),
         limits=(4096,),
         tests=about_tests([one.problem for one in kept]),
+        others=_others((one.problem for one in found), (one.problem for one in kept)),
     )
 
 

@@ -54,13 +54,15 @@ _GOES_ON = ("def ", "async def ", "class ", "import ", "from ", "@", "#", " ", "
 def read_completions(path: str | Path, suite: Suite, missing: str = "refuse") -> list[Sample]:
     """Read all completions, problem after problem in the suite's order, numbered in the order of the file.
 
+    Those for problems of the suite that were not asked for (--first, --difficulty) are passed over.
+
     missing   what becomes of problems without any: `refuse` them, count them as `wrong` (as many empty completions as
               the most that another problem has), or `skip` them
     """
     if missing not in MISSING:
         known = ", ".join(MISSING)
         raise EvaluationError(f"--missing {missing}: it must be one of {known}{nearest(missing, MISSING)}")
-    names = _names([problem.id for problem in suite.problems])
+    names = _names([*(problem.id for problem in suite.problems), *suite.others])
     tries: dict[str, list[tuple[str, bool]]] = {problem.id: [] for problem in suite.problems}
     seen: dict[tuple[str, str], str] = {}
     for place, row in _rows(Path(path)):
@@ -72,7 +74,8 @@ def read_completions(path: str | Path, suite: Suite, missing: str = "refuse") ->
             if before != place:
                 own = f"give each completion for {ident} its own"
                 raise EvaluationError(f"{place}: id {row['id']!r} is in {before} already; {own}")
-        tries[ident] += _tries(row, place)
+        if ident in tries:
+            tries[ident] += _tries(row, place)
     return _samples(path, tries, missing)
 
 
@@ -128,7 +131,7 @@ def _samples(path: str | Path, tries: dict[str, list[tuple[str, bool]]], missing
     lacking = [ident for ident, found in tries.items() if not found]
     most = max(map(len, tries.values()))
     if not most:
-        raise EvaluationError(f"{path}: every list of answers in it is empty; give at least one completion")
+        raise EvaluationError(f"{path} has no answer to any of the {len(tries)} problems; give at least one completion")
     if lacking and missing == "refuse":
         shown = ", ".join(lacking[:3]) + (", ..." if len(lacking) > 3 else "")
         raise EvaluationError(
@@ -145,12 +148,9 @@ def _samples(path: str | Path, tries: dict[str, list[tuple[str, bool]]], missing
 
 
 def _unknown(name: str, place: str, suite: Suite) -> str:
-    known = [problem.id for problem in suite.problems]
+    known = [*(problem.id for problem in suite.problems), *suite.others]
     hint = nearest(name, known) or f"; its ids are such as {known[0]!r}"
-    return (
-        f"{place}: {name!r} is none of the {len(known)} problems of {suite.name}{hint} "
-        "(take the line out, or widen the suite if it was narrowed)"
-    )
+    return f"{place}: {name!r} is none of the {len(known)} problems of {suite.name}{hint}; or take the line out"
 
 
 def _keys(row: Row) -> str:

@@ -103,6 +103,7 @@ class Suite:
     time_limit_s: float = 6.0  # CPU seconds for each test of a problem that names none
     reuse: bool = False  # whether a program's tests share a process, as the suite's own runner has it
     tests: str = ""  # in which way the tests are not those that the suite's name stands for
+    others: tuple[str, ...] = ()  # the ids of its problems that were not asked for, as by --first
 
     @property
     def base_tests(self) -> dict[str, int]:

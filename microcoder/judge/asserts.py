@@ -14,11 +14,12 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+from collections.abc import Iterator
 
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
 from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
-from .syntax import assign, bound, copied, has_assert, is_failure, item, loaded, local, name, source
+from .syntax import assign, binds, bound, copied, has_assert, is_failure, item, loaded, local, name, source
 
 __all__ = ["ANSWERS", "Probe", "probes"]
 _PASSES = 8
@@ -37,7 +38,39 @@ def probes(asserts: list[str], entry: str, setup: str, evaluate: Evaluate | None
     start = ast.parse(setup).body
     found = evaluate("", "list(globals())") if evaluate and setup else None
     ours = set(map(str, found)) if isinstance(found, list) else {n for s in start for n in bound(s)}
-    return [probe for tree in trees for probe in _read(tree.body, entry, start, ours, evaluate)]
+    return [probe for body in _programs(trees) for probe in _read(body, entry, start, ours, evaluate)]
+
+
+def _programs(trees: list[ast.Module]) -> Iterator[list[ast.stmt]]:
+    """Each entry of the asserts as a program, after the entries before it that prepare something for it.
+
+    Those have no assert that runs: they set names (`stack = Stack()`), or use names set so (`stack.push(1)`).
+    """
+    before: list[ast.stmt] = []
+    names: set[str] = set()
+    read = {ident for tree in trees for s in tree.body if _runs_by_itself(s) for ident in binds(s)}
+    alone = False  # whether the last entries prepare something that no assert follows
+    for tree in trees:
+        sets = {ident for statement in tree.body for ident in binds(statement)}
+        defines = all(isinstance(s, ast.FunctionDef) and not _runs_by_itself(s) for s in tree.body)
+        runs = has_assert(tree) and not defines
+        if not sets and not runs and loaded(tree) & read:
+            continue  # `check(add)`, whose asserts have been read
+        if not runs and (sets or loaded(tree) & names):
+            before, names, alone = [*before, *tree.body], names | sets, True
+        else:
+            alone = False
+            yield [*before, *tree.body] if before else tree.body
+    if alone:
+        yield before
+
+
+def _runs_by_itself(statement: ast.stmt) -> bool:
+    """Whether it is a function of asserts that is run though nothing calls it: check(candidate), test_sum()."""
+    if not isinstance(statement, ast.FunctionDef) or not has_assert(statement):
+        return False
+    takes = len(statement.args.args)
+    return (statement.name == "check" and takes == 1) or (statement.name.startswith("test") and not takes)
 
 
 def _read(
@@ -80,8 +113,7 @@ class Reader(Assertions):
     def program(self, body: list[ast.stmt]) -> list[Probe]:
         self.read(body)
         for ident, function in list(self.functions.items()):
-            check = ident == "check" and len(function.args.args) == 1
-            if ident not in self.called and (check or (ident.startswith("test") and not function.args.args)):
+            if ident not in self.called and _runs_by_itself(function):
                 self.splice(function, ast.Call(name(ident), [], []))
         if self.loose:
             done = self.probe("runs", ast.Constant(None), ast.Constant("it ends without an exception"))

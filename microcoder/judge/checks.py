@@ -77,31 +77,57 @@ def _stdin(test: Test, policy: str, rules: Compare) -> Check:
 def _functions(problem: Problem, policy: str) -> list[Check]:
     """Return the checks of a function problem, whose answer is the returned value or the changed argument."""
     read = [(*_literal(test.input, problem), _literal(test.output, problem)[0]) for test in problem.tests]
-    returns = _returns_nothing(problem)
+    signature = _signature(problem)
+    returns = None if signature is None else "argument" if _is_none(signature.returns) else ""
     if returns is None and all(expected is not None for _, _, expected in read):
         returns = "either"  # no test expects null, so a function that returns None has changed its argument
+    asked: dict[str, Any] = {"nodes": nodes} if (nodes := _nodes(signature)) else {}
+    asked |= {"changed": True} if returns else {}
     return [
-        _function(test, n, problem, policy, given, is_json, expected, returns or "")
+        _function(test, n, problem, policy, given, is_json, expected, returns or "", asked)
         for n, (test, (given, is_json, expected)) in enumerate(zip(problem.tests, read, strict=True))
     ]
 
 
-def _returns_nothing(problem: Problem) -> str | None:
-    """Of the starter code: "argument" if the function is annotated `-> None`, else ""; None if it is not there."""
+def _signature(problem: Problem) -> ast.FunctionDef | None:
+    """The head of the function in the starter code, as far as it can be read; None if it is not there."""
     ident = re.escape(problem.entry_point.rpartition(".")[2])
-    found = re.search(rf"\bdef\s+{ident}\s*\(", problem.starter_code)
+    code = problem.starter_code
+    found = re.search(rf"\bdef\s+{ident}\s*\(", code)
     if found is None:
         return None
     depth, at = 1, found.end()
-    while at < len(problem.starter_code) and depth:
-        depth += {"(": 1, ")": -1}.get(problem.starter_code[at], 0)
+    while at < len(code) and depth:
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
         at += 1
-    return "argument" if re.match(r"\s*->\s*None\s*:", problem.starter_code[at:]) else ""
+    end = re.match(r"[^:\n]*:", code[at:])
+    for head in (f"({code[found.end() : at - 1]}){end[0] if end else ':'}", f"(){end[0] if end else ':'}"):
+        try:
+            (function,) = ast.parse(f"def f{head} pass").body
+        except (SyntaxError, ValueError):
+            continue
+        return function if isinstance(function, ast.FunctionDef) else None
+    return ast.FunctionDef("f", ast.arguments([], [], None, [], [], None, []), [], [])
+
+
+def _is_none(note: ast.expr | None) -> bool:
+    return isinstance(note, ast.Constant) and note.value is None
+
+
+def _nodes(signature: ast.FunctionDef | None) -> dict[str, str]:
+    """Annotations by parameter, and that of "return", where one of them is a list's or a tree's node; else {}."""
+    if signature is None:
+        return {}
+    takes = [arg for arg in (*signature.args.posonlyargs, *signature.args.args) if arg.arg not in ("self", "cls")]
+    notes = {arg.arg: arg.annotation for arg in takes} | {"return": signature.returns}
+    texts = {ident: ast.unparse(note) if note else "" for ident, note in notes.items()}
+    return texts if any("Node" in text for text in texts.values()) else {}
 
 
 def _function(
-    test: Test, n: int, problem: Problem, policy: str, given: Any, is_json: bool, expected: Any, answer_is: str
-) -> Check:
+    test: Test, n: int, problem: Problem, policy: str, given: Any, is_json: bool, expected: Any, answer_is: str,
+    asked: dict[str, Any],
+) -> Check:  # fmt: skip
     if not isinstance(given, (list, tuple, dict)):
         raise SchemaError(
             f"problem {problem.id!r}: the input of test {n} must be a list of arguments such as [1, 2], "
@@ -109,11 +135,11 @@ def _function(
         )
     args, kwargs = ([], given) if isinstance(given, dict) else (list(given), {})
     if is_json and isinstance(given, list) and "{" not in test.input:  # JSON already, with nothing to tag
-        changed = b', "changed": true' if answer_is else b""
-        data = b'{"args": %s, "kwargs": {}, "plain": true%s}' % (test.input.encode(), changed)
+        more = json.dumps({"plain": True} | asked).encode()
+        data = b'{"args": %s, "kwargs": {}, %s' % (test.input.encode(), more[1:])
     else:
         task = {"args": [values.encode(a) for a in args], "kwargs": {k: values.encode(v) for k, v in kwargs.items()}}
-        data = json.dumps(task | ({"changed": True} if answer_is else {})).encode()
+        data = json.dumps(task | asked).encode()
 
     def judge(output: bytes, helpers: Helpers) -> Match:
         answer = values.answer(output)

@@ -33,6 +33,7 @@ AHEAD = (
     "contextlib calendar textwrap concurrent.futures asyncio abc numbers timeit inspect hashlib unicodedata pprint"
 ).split()
 HEAVY = ("numpy", "scipy", "pandas", "sympy", "networkx", "sortedcontainers")
+SORTED = ("SortedList", "SortedDict", "SortedSet")  # of sortedcontainers
 
 
 class CompileError(Exception):
@@ -55,9 +56,7 @@ def opener(
         if fault:
             raise CompileError(fault)
         return lambda: program_box(zygotes, language, made, limits)
-    heavy, ahead = packages(source, zygotes.unfit), imported(source, AHEAD)
-    if kind == "function":  # LeetCode has these at hand without an import
-        ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
+    heavy, ahead = prepared(source, zygotes.unfit, at_hand=kind == "function")
 
     def opened() -> Box:
         zygote = zygotes.zygote("heavy" if heavy else "plain")
@@ -137,6 +136,20 @@ class NoTestlib(Exception):
 
 
 # --- what a program imports
+
+
+def prepared(source: str, unfit: set[str], at_hand: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The packages that the zygote keeps and the modules that the box imports for a program.
+
+    at_hand: also those that LeetCode lets a program use without an import.
+    """
+    heavy, ahead = packages(source, unfit), imported(source, AHEAD)
+    if at_hand:
+        ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
+        if "sortedcontainers" not in unfit and any(name in source for name in SORTED):
+            heavy = tuple(dict.fromkeys((*heavy, "sortedcontainers")))
+            ahead += ("sortedcontainers",)
+    return heavy, ahead
 
 
 def packages(source: str, unfit: set[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 
@@ -104,6 +105,16 @@ def test_an_id_may_be_short_or_in_other_letters(tmp_path, of, name, ident):
 def test_an_id_that_could_mean_two_problems_or_none_is_refused(tmp_path, of, name):
     with pytest.raises(EvaluationError, match=r"mine\.jsonl:1: .* is none of the 2 problems of mine"):
         read_completions(lines(tmp_path, {"task_id": name, "completion": "x"}), of, missing="skip")
+
+
+def test_completions_for_problems_that_were_not_asked_for_are_passed_over(tmp_path):
+    narrowed = dataclasses.replace(suite("HumanEval/0"), others=("HumanEval/1", "HumanEval/2"))
+    rows = [{"task_id": f"HumanEval/{n}", "completion": str(n)} for n in (2, 0, 1)]
+    assert found(read_completions(lines(tmp_path, *rows), narrowed)) == [("HumanEval/0#0", "0", False)]
+    with pytest.raises(EvaluationError, match="no answer to any of the 1 problems"):
+        read_completions(lines(tmp_path, rows[0]), narrowed, missing="skip")
+    with pytest.raises(EvaluationError, match="none of the 3 problems"):
+        read_completions(lines(tmp_path, *rows, {"task_id": "HumanEval/3", "completion": "3"}), narrowed)
 
 
 def test_tries_are_numbered_in_the_order_of_the_file_and_may_differ_in_number(tmp_path):

@@ -19,7 +19,7 @@ from ...judge.boxes import Box, BoxError, Limits
 from ...judge.checks import Check, checks, natural
 from ...judge.compare import Match
 from ...judge.examine import Examiner, HelperBoxes, Settings
-from ...judge.languages import AHEAD, imported, is_cpp, packages
+from ...judge.languages import is_cpp, prepared
 from ...judge.sandbox import values
 from ...judge.sandbox.box import ADDRESS_SPACE_SLACK
 from ...schema import Kind, Problem, SchemaError, Test
@@ -146,9 +146,8 @@ class ProgramRunner:
         """Run one process; whether it came to its end, else the program and the input at which it did not."""
         options = {**options, "slack": ADDRESS_SPACE_SLACK}
         source = "\n".join(text for _, text, _ in todo[:200]) + options["setup"]
-        heavy, ahead = packages(source, self.examiner.unfit), imported(source, AHEAD)
-        if kind == "function" and not options["stdin"]:
-            ahead += tuple(name for name in ("datetime", "random") if name in source and name not in ahead)
+        at_hand = kind == "function" and not options["stdin"]
+        heavy, ahead = prepared(source, self.examiner.unfit, at_hand)
         runs = sum(len(inputs) - first for _, _, first in todo)
         limits = Limits(
             min(600.0, 5 + options["limit_s"] * (len(todo) + runs * options["all"] + 2)), self.memory_mb << 20, OUTPUT

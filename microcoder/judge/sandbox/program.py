@@ -75,6 +75,8 @@ def import_ahead(names: list[str], module: types.ModuleType, everything: bool) -
             continue
         if everything:
             module.__dict__[name] = imported
+        if everything and name == "sortedcontainers":  # LeetCode has its classes at hand, not only the module
+            module.__dict__.update({one: getattr(imported, one) for one in getattr(imported, "__all__", ())})
     if "random" in sys.modules:
         sys.modules["random"].seed(0)  # every test starts from this state: verdicts repeat
     if "threading" in sys.modules:
@@ -196,14 +198,20 @@ def _call(scope: dict[str, Any], entry: str, task: dict[str, Any]) -> dict[str, 
     if "plain" not in task:
         args, kwargs = [values.decode(a) for a in args], {k: values.decode(v) for k, v in kwargs.items()}
     notes = getattr(function, "__annotations__", {})
-    plain = getattr(function, "__func__", function)
-    nodes = any("Node" in str(note) for note in notes.values())
-    if nodes and hasattr(plain, "__code__"):
-        order = plain.__code__.co_varnames[int(plain is not function) :]
-        args = [_as_node(a, notes.get(name), scope) for a, name in zip_longest(args, order[: len(args)])]
-        kwargs = {k: _as_node(v, notes.get(k), scope) for k, v in kwargs.items()}
+    asked = dict(task.get("nodes", ()))  # annotations of the problem's signature: the program may have none
+    returns = asked.pop("return", "") or notes.get("return")
+    nodes = any("Node" in str(note) for note in (returns, *notes.values(), *asked.values()))
+    if nodes:
+        plain = getattr(function, "__func__", function)
+        inner = plain
+        while hasattr(inner, "__wrapped__"):  # lru_cache and what functools.wraps was used for
+            inner = inner.__wrapped__
+        names = getattr(getattr(inner, "__code__", None), "co_varnames", ())[int(plain is not function) :]
+        order = zip_longest(args, names[: len(args)], list(asked.values())[: len(args)])
+        args = [_as_node(a, note or notes.get(name), scope) for a, name, note in order]
+        kwargs = {k: _as_node(v, asked.get(k) or notes.get(k), scope) for k, v in kwargs.items()}
     result = function(*args, **kwargs)
-    if "Node" in str(notes.get("return")):
+    if "Node" in str(returns):
         result = _empty_as_list(result)
     answer = {"r": values.encode(result)}
     if "changed" in task and (args or kwargs):  # the problem may take the changed argument for the answer
