@@ -1,15 +1,18 @@
-"""The program in a model's completion: the last complete fenced block of the language, outside of its thoughts."""
+"""The program in a model's completion: the last complete fenced block of the language, outside of its thoughts.
+
+A block without a tag counts only if none is tagged with the language: after a program it mostly shows an output.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
 
-_TAGS = {  # a block without a tag counts as the language that was asked for
-    "python": {"", "python", "py", "python3", "py3"},
-    "cpp": {"", "cpp", "c++", "cc", "cxx"} | {f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20)},
-    "java": {"", "java"} | {f"java{version}" for version in (8, 11, 17, 21)},
-    "javascript": {"", "javascript", "js", "node", "nodejs", "mjs", "cjs"},
-    "go": {"", "go", "golang"},
-    "rust": {"", "rust", "rs"},
+_TAGS = {
+    "python": {"python", "py", "python3", "py3"},
+    "cpp": {"cpp", "c++", "cc", "cxx"} | {f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20)},
+    "java": {"java"} | {f"java{version}" for version in (8, 11, 17, 21)},
+    "javascript": {"javascript", "js", "node", "nodejs", "mjs", "cjs"},
+    "go": {"go", "golang"},
+    "rust": {"rust", "rs"},
 }
 _THINK = re.compile(r"""(["'])</?think>\1|`</?think>`(?!`)|(?P<tag></?think>)""")  # in quotes a tag is only named
 _END = re.compile(r"<[|｜][^<>\s]{1,40}[|｜]>|</s>|<eos>|<pad>|<end_of_turn>")  # of a model's turn
@@ -19,8 +22,8 @@ _LONGEST_END = 44
 def code_block(completion: str, language: str = "python") -> str | None:
     """The code, or None if there is none. A block that is never closed is not complete, so it does not count."""
     tags = _TAGS[language]
-    found: str | None = None
-    fence, indent, counts = "", "", False
+    found: dict[bool, str] = {}  # the last one that is tagged (True), the last one without a tag
+    fence, indent, kind = "", "", ""
     lines: list[str] = []
     for line in answer(completion).split("\n"):
         mark = _fence(line)
@@ -29,15 +32,16 @@ def code_block(completion: str, language: str = "python") -> str | None:
             continue
         this, info = mark
         if _closes(mark, fence):
-            if counts:
-                found = "\n".join(lines)
+            if not kind or kind in tags:
+                found[bool(kind)] = "\n".join(lines)
             fence = ""
         elif not fence or info:  # a tagged fence inside an open block: the model began anew
             fence, indent, lines = this, line[: len(line) - len(line.lstrip(" \t"))], []
-            counts = info.lower().split(maxsplit=1)[0].strip("{}.") in tags if info else True
+            kind = info.lower().split(maxsplit=1)[0].strip("{}.") if info else ""
         else:
             lines.append(line)
-    return found if found and found.strip() else None
+    program = found.get(True, found.get(False, ""))
+    return program if program.strip() else None
 
 
 def answer(completion: str) -> str:

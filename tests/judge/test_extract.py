@@ -69,6 +69,26 @@ def test_of_an_answer_that_reasons_first_the_last_complete_block_is_the_program(
     assert code_block(f"{quoted} So:\n{RIGHT}\nIt is linear.") == PROGRAM
 
 
+OUTPUT = "```\n5\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"{RIGHT}\nFor the example it prints\n{OUTPUT}", PROGRAM),
+        (f"{OUTPUT}\n{RIGHT}\nIt prints\n{OUTPUT}", PROGRAM),
+        (f"{DRAFT}\nThat is too slow.\n{RIGHT}\n{OUTPUT}", PROGRAM),
+        (f"```c++\nreturn 0;\n```\n```\n{PROGRAM}\n```", PROGRAM),  # no block has the tag
+        (f"```\nprint(0)\n```\n```{{}}\n{PROGRAM}\n```", PROGRAM),  # nor any tag: the last one
+        (f"```python\n```\n{OUTPUT}", None),  # the program is empty
+        (f"```python\n{PROGRAM}", None),
+        (f"{OUTPUT}\n```python\n{PROGRAM}", "5"),  # never closed
+    ],
+)
+def test_a_block_without_a_tag_counts_only_where_none_has_the_tag(text, code):
+    assert code_block(text) == code
+
+
 def test_a_completion_without_thoughts_is_its_own_answer():
     assert answer(f"a\r\nb {RIGHT}") == f"a\nb {RIGHT}"
 
