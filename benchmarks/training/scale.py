@@ -148,7 +148,8 @@ def main() -> None:
     parser.add_argument("--price", type=float, default=3.0, help="of a GPU hour")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    print(f"{args.gpu}: {args.share[0]:.2f} to {args.share[1]:.2f} of the memory's rate, {args.mfu:.2f} of the operations")
+    low, high = args.share
+    print(f"{args.gpu}: {low:.2f} to {high:.2f} of the memory's rate, {args.mfu:.2f} of the operations")
     found = {}
     for name, path in shipped().items():
         if name.startswith("cluster-"):

@@ -15,7 +15,7 @@ FOUR = SHAPES["Qwen/Qwen3-4B-Instruct-2507"]
 
 
 def test_the_operations_of_an_update_are_those_that_were_measured():
-    """512 responses of 7,956 tokens in 342 s at 375 TFLOP/s, nothing recomputed (docs/results.md, A step on one GPU)."""
+    """512 responses of 7,956 tokens in 342 s at 375 TFLOP/s, nothing recomputed: docs/results.md."""
     tokens, length = 512 * 7956, 7956 + 200
     work = 3 * FOUR.forward(tokens, tokens * length)
     assert work / 342 == pytest.approx(UPDATED, rel=0.02)
