@@ -71,7 +71,7 @@ def test_a_plan_can_be_made_for_a_gpu_that_is_not_here(tmp_path, monkeypatch):
 def paper(tmp_path, monkeypatch):
     """(GPUs, GiB of each, settings) -> the plan of the paper's setting, and its lines by name."""
     monkeypatch.setattr(dry_run, "hub_fault", lambda name: "")
-    write_problems(tmp_path / "problems.jsonl", problems("train", 64, depths=[1]))
+    write_problems(tmp_path / "problems.jsonl", problems("train", 64, depths=[1, 2]))
 
     def plan(gpus, gib, *words, name="paper"):
         words = (f"data.train={tmp_path / 'problems.jsonl'}", *words)
