@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,9 @@ SETTINGS = (
 )
 
 
-def begin(folder: Path, *settings: str) -> subprocess.Popen[str]:
-    """Start a run in `folder`, or go on with the one that is there."""
-    command = [sys.executable, "-m", "microcoder.cli", "train"]
+def begin(folder: Path, *settings: str, launcher: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Start a run in `folder`, or go on with the one that is there. `launcher`: words for Python before our module."""
+    command = [sys.executable, *launcher, "-m", "microcoder.cli", "train"]
     if (folder / "config.toml").exists():
         command += [str(folder), "--resume"]
     else:

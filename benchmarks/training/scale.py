@@ -3,13 +3,14 @@
     python -m benchmarks.training scale
     python -m benchmarks.training scale --gpu h100 --price 2.5 --share 0.3 0.6 --json scale.json
 
-Nothing here is measured; what is put in was, or is an assumption, and each is one line of CONSTANTS or an option:
+No run on several GPUs was made. What is put in was measured on one GPU, or is an assumption:
 
 1. Generation reads the weights and all keys and values once a token. `--share` is how much of the memory's rate is
-   reached: our own sampler reaches 0.20 to 0.27 with a 135M model (docs/results.md); servers are said to reach 0.6.
+   reached: from the slowest to the fastest of SAMPLED, vLLM with the shape of Qwen3-4B on one H200 (docs/results.md).
 2. Lengths are spread evenly from 0 to the limit, so the mean is half of it and some response takes all of it.
-3. A token costs 10 operations for each weight: the update with activations computed twice (8), and the
-   log-probabilities before it (2), at `--mfu` of the GPU's rate.
+3. A token costs two operations for each weight, and its attention; five times, since the update computes activations
+   twice (4), and log-probabilities come before it (1). `--mfu` is the share of the GPU's rate that is reached: of 989
+   TFLOP/s our packed update at 4B reached 375 (docs/results.md). verl's was never measured.
 4. A candidate costs the judge what the mix of programs in docs/results.md does. It works while others are generated;
    but a fifth of the responses may reach the limit together, and a step shall not wait more than 5% for those.
 """
@@ -26,9 +27,13 @@ from microcoder.config import Config, load
 from microcoder.config.layers import shipped
 
 GPUS = {"h200": (141, 4.24e12, 989e12), "h100": (80, 3.0e12, 989e12)}  # GB, bytes/s, bfloat16 operations/s
+SAMPLED = ((256, 1024, 16_500), (64, 4096, 6_800), (64, 8192, 4_810))  # vLLM, 4B, H200: rows, tokens of each, tokens/s
+SAMPLED_PROMPT = 200  # tokens in the mean there
+UPDATED = 375e12  # operations/s of our update at 4B, of an H200
 JUDGE = {"no program loops": 0.033, "with endless loops": 0.141}  # core seconds a candidate, x86 (docs/results.md)
 AT_ONCE, WAIT = 0.2, 0.05  # this share of the responses reaches the limit together; the step may wait so long for them
 PROMPT = 600  # tokens
+PASSES = 5  # forward passes whose work a token costs: one of log-probabilities, two forward, two backward
 OTHER = 0.1  # of a step: weights handed to the sampler, batches, bookkeeping
 
 
@@ -54,11 +59,22 @@ class Shape:
         """Of the keys and values of one token, in bfloat16."""
         return self.layers * 2 * self.kv_heads * self.head * 2
 
+    def forward(self, tokens: float, squares: float) -> float:
+        """Operations of a forward pass: of `tokens`, whose texts' lengths have squares that add up to `squares`."""
+        return 2 * self.weights * tokens + 4 * self.layers * self.heads * self.head * squares / 2
+
 
 SHAPES = {
     "Qwen/Qwen3-4B-Instruct-2507": Shape(36, 2560, 32, 8, 128, 9728),
     "Qwen/Qwen3-32B": Shape(64, 5120, 64, 8, 128, 25_600, tied=False),
 }
+
+
+def shares(rate: float = GPUS["h200"][1]) -> list[float]:
+    """The share of the memory's rate that vLLM reached in each of SAMPLED."""
+    shape = SHAPES["Qwen/Qwen3-4B-Instruct-2507"]
+    read = {case: 2 * shape.weights + case[0] * (SAMPLED_PROMPT + case[1] / 2) * shape.token_bytes for case in SAMPLED}
+    return sorted(case[2] / case[0] * bytes_ / rate for case, bytes_ in read.items())
 
 
 def generation(config: Config, rate: float, share: float) -> float:
@@ -79,7 +95,8 @@ def estimate(config: Config, gpu: str, share: float, mfu: float, price: float) -
     responses = config.train.train_batch_size * config.grpo.samples
     made = responses * limit / 2
     sample_s = generation(config, rate, share)
-    update_s = 10 * shape.weights * (made + responses * PROMPT) / (gpus * operations * mfu)
+    squares = responses * ((PROMPT + limit) ** 3 - PROMPT**3) / (3 * limit)  # of lengths spread evenly
+    update_s = PASSES * shape.forward(made + responses * PROMPT, squares) / (gpus * operations * mfu)
     step_s = (sample_s + update_s) / (1 - OTHER)
     tokens = config.train.micro_batch_size * (PROMPT + limit)  # of one pass, at the longest
     gb = {
@@ -103,9 +120,9 @@ def estimate(config: Config, gpu: str, share: float, mfu: float, price: float) -
 
 def show(name: str, low: dict[str, Any], high: dict[str, Any]) -> None:
     def both(key: str, form: str = "{:,.0f}", first: dict[str, Any] = low, second: dict[str, Any] = high) -> str:
-        return " to ".join(form.format(found[key]) for found in (first, second))
+        return " to ".join(form.format(value) for value in sorted((first[key], second[key])))
 
-    print(f"\n{name}: {low['weights'] / 1e9:.1f}B weights on {low['gpus']} GPUs, at the lower and the higher share")
+    print(f"\n{name}: {low['weights'] / 1e9:.1f}B weights on {low['gpus']} GPUs, between the two shares")
     rows = [
         ("generation", both("generation_s") + " s"),
         ("tokens/s", f"{both('tokens_per_s')} ({both('tokens_per_s_gpu')} a GPU)"),
@@ -125,11 +142,14 @@ def show(name: str, low: dict[str, Any], high: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", choices=GPUS, default="h200")
-    parser.add_argument("--share", type=float, nargs=2, default=(0.25, 0.6), metavar=("LOW", "HIGH"))
-    parser.add_argument("--mfu", type=float, default=0.35, help="share of the GPU's operations that the update reaches")
+    reached, mfu = shares(), UPDATED / GPUS["h200"][2]
+    parser.add_argument("--share", type=float, nargs=2, default=(reached[0], reached[-1]), metavar=("LOW", "HIGH"))
+    parser.add_argument("--mfu", type=float, default=mfu, help="share of the GPU's operations that the update reaches")
     parser.add_argument("--price", type=float, default=3.0, help="of a GPU hour")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    low, high = args.share
+    print(f"{args.gpu}: {low:.2f} to {high:.2f} of the memory's rate, {args.mfu:.2f} of the operations")
     found = {}
     for name, path in shipped().items():
         if name.startswith("cluster-"):

@@ -39,7 +39,7 @@ class TrainCommand(WithSettings):
     "--gpu-memory",
     type=click.FloatRange(min=0, min_open=True),
     metavar="GIB",
-    help="With --dry-run: plan for a GPU of this size instead of this machine.",
+    help="With --dry-run: plan for a GPU of this size (an H200 has 139.8), or for run.processes of them, elsewhere.",
 )
 def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: float | None) -> int:
     """Train a model with reinforcement learning on problems that the judge decides.
@@ -61,9 +61,9 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
             return _dry_run(config, folder, resume, gpu_memory)
         return _train(config, folder, resume)
     except KeyboardInterrupt as error:
-        from ..training.ranks import TERMINATED, Terminated
+        from ..training.ranks import TERMINATED, Terminated, first
 
-        if (folder / "run.json").exists() and not _is_rank():
+        if (folder / "run.json").exists() and first() and not _is_rank():
             echo(f"\nstopped; to go on from the last checkpoint: microcoder train {folder} --resume", err=True)
         return TERMINATED if isinstance(error, Terminated) else 130
 
@@ -71,9 +71,9 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
 def _dry_run(config: Config, folder: Path, resume: bool, gpu_memory: float | None) -> int:
     from rich.table import Table
 
+    from ..training.dry_run import describe
     from ..training.launch import same_settings
     from ..training.memory import GIB, Device
-    from ..training.plan import describe
     from .terminal import Terminal
 
     try:
@@ -104,7 +104,7 @@ def _train(config: Config, folder: Path, resume: bool) -> int:
     try:
         run = launch(config, folder, resume=resume, observer=Live(config.train.steps, title, console))
     except REFUSALS as error:
-        if _is_rank():  # whose parent says it
+        if _is_rank() or not first():  # whose parent says it, or the first of torchrun's
             return Refused.exit_code
         raise Refused(str(error)) from None
     except RankError as error:

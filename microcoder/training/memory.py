@@ -242,14 +242,18 @@ class MemoryPlan:
     def _pages(self) -> int:
         """Keys and values while sampling: of as many responses at once as there are, and as rollout.memory lets. Of
         vLLM in this process all that it takes, its weights too; a server has memory of its own."""
-        rollout, counts, rows = self.config.rollout, self.counts, self.rows
+        rollout, rows = self.config.rollout, self.rows
         if rollout.engine == "vllm" and (rollout.server or not self.device.gpu):
             return 0
         if not self.device.gpu or rollout.engine == "transformers":
             return rows * self._cached(self.longest, 2 if self.config.model.dtype == "bfloat16" else 4)
-        prompts = rows if self.config.grpo.turns > 1 else min(counts.problems // counts.devices, rows)  # or shared
-        wanted = rows * self._cached(self.longest - self.prompt) + prompts * self._cached(self.prompt)
+        wanted = rows * self._cached(self.longest - self.prompt) + self._prompts * self._cached(self.prompt)
         return max(self.fewest, min(wanted + self._beside, int(rollout.memory * self.device.memory)))
+
+    @property
+    def _prompts(self) -> int:
+        """Prompts whose keys and values are kept at once: a group shares its own, until it takes turns."""
+        return self.rows if self.config.grpo.turns > 1 else min(self.counts.problems // self.counts.devices, self.rows)
 
     @property
     def _beside(self) -> int:
@@ -332,12 +336,27 @@ class MemoryPlan:
             f"memory: {self.config.model.name} needs {peak(least) / GIB:.1f} GiB at the least ({_listed(least)}), "
             f"and {where} leaves {device.usable / GIB:.1f}"
         )
-        ways = {words: peak(other.fitted().least()) for words, other in self._ways().items()}
+        ways = {words: peak(other.fitted().least()) for words, other in (self._ways() | self._spread()).items()}
+        ways = {words: most for words, most in ways.items() if most < peak(least)}
         fitting = {words: most for words, most in ways.items() if most <= device.usable}
         said = [f"{words} ({most / GIB:.1f} GiB)" for words, most in (fitting or ways).items()]
         if not fitting:
-            return f"{found}; none of these alone is enough: {', '.join(said)}; name a smaller model or a larger GPU"
+            larger = "a smaller model or a larger GPU"
+            if device.gpu:
+                larger += ", or let verl deal the sampling copy out to several GPUs: microcoder cp cluster-32b my.toml"
+            tried = f"none of these alone is enough: {', '.join(said)}; " * bool(said)
+            return f"{found}; {tried}name {larger}"
         return f"{found}; what fits: {', or '.join(said)}"
+
+    def _spread(self) -> dict[str, MemoryPlan]:
+        """This training on the fewest GPUs of the same size that have room for it."""
+        counts = self.counts
+        for number in (2, 4, 8) * (self.device.gpu and counts.devices == 1 and self.config.run.layout == "auto"):
+            if counts.problems % number == counts.mini * counts.samples % number == 0:
+                spread = replace(self, counts=replace(counts, devices=number))
+                if peak(spread.fitted().least()) <= self.device.usable:
+                    return {f"{number} such GPUs": spread}
+        return {}
 
     def _ways(self) -> dict[str, MemoryPlan]:
         """Settings that need less, and the training with them."""
@@ -351,7 +370,7 @@ class MemoryPlan:
         if model.dtype != "bfloat16":
             ways |= {f"{words} model.dtype=bfloat16": {**more, **half} for words, more in ways.items()}
             ways = ways or {"model.dtype=bfloat16": half}
-        if self.counts.devices > 1 and self._layout != "fsdp":
+        if self.counts.devices > 1 and self.config.run.layout not in ("auto", "fsdp"):
             ways["run.layout=fsdp"] = {"run__layout": "fsdp"}
         if model.gradient_checkpointing is False:
             ways["model.gradient_checkpointing=auto"] = {"model__gradient_checkpointing": "auto"}
@@ -364,6 +383,7 @@ class MemoryPlan:
         limits = [1 << n for n in range(8, 17) if 1 << n < self.limit]
         shorter = [n for n in limits if peak(self._shorter(n).fitted().least()) <= self.device.usable]
         found = {words: self.having(**settings) for words, settings in ways.items()}
+        found = {words: plan for words, plan in found.items() if not refusal(plan.config, self.counts.devices)}
         return found | {f"train.max_response_tokens={n}": self._shorter(n) for n in shorter[-1:]}
 
     def _shorter(self, limit: int) -> MemoryPlan:
@@ -381,6 +401,38 @@ class MemoryPlan:
             f"{_listed(parts)}; {sampling}a pass of {self.tokens:,} tokens {one:.2f}; "
             f"recompute: {'yes' if self.config.model.gradient_checkpointing else 'no'}"
         )
+
+    def sampling_words(self) -> str:
+        """How many responses are sampled at once, for a training that is fitted."""
+        of_device = self.counts.responses // self.counts.devices
+        where = " on each device" * (self.counts.devices > 1)
+        most = f", at most {self.rows} at once" * (self.rows < of_device)
+        said = f"{of_device} responses{where}{most}, of up to {self.context:,} tokens with their prompt"
+        pages = self.parts()["pages"] - self._beside
+        if not self.device.gpu or self.config.rollout.engine == "transformers" or pages <= 0:
+            return said
+        fit, share = self._at_once(pages), self.config.rollout.memory
+        if fit >= self.rows:
+            return f"{said}, and all that long have room"
+        more = math.floor(100 * (self.device.usable - self.standing()) / self.device.memory) / 100
+        roomier = self._at_once(int(more * self.device.memory) - self._beside)
+        other = f"; {more:g}: for {roomier}" * (more > share and roomier > fit)
+        return f"{said}; if all are that long there is room for {fit} at once (rollout.memory={share:.3g}{other})"
+
+    def _at_once(self, pages: int) -> int:
+        """Responses at the limit whose keys and values fit; samples of a problem share its prompt's."""
+        group = max(1, self.rows // self._prompts)
+        return min(
+            self.rows, int(pages / (self._cached(self.context - self.prompt) + self._cached(self.prompt) / group))
+        )
+
+
+def saved_bytes(config: Config, size: int) -> float:
+    """Bytes of a checkpoint for a trained weight of `size` bytes: the weight, with FSDP2 twice, for others to load and
+    to go on with; the optimizer's states, to which ZeRO adds a copy of the weight.
+    """
+    layout = config.run.layout
+    return size * (1 + (layout == "fsdp")) + STATES[config.train.optimizer] + 4 * layout.startswith("zero")
 
 
 def peak(parts: dict[str, int]) -> int:

@@ -1,4 +1,4 @@
-"""Plan a training without running it (`--dry-run`): batches, stages, memory, and what is missing.
+"""What follows from the settings: batches, stages, the order of the problems, and what does not go together.
 
 Batch sizes are settings in problems; an engine counts in responses, passes and updates.
 """
@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
 
 from ..config import Config
-from ..grpo import Objective, Stage, plan, segments
-from ..models import ModelError, ModelSource, hub_fault, is_cached, resolve
-from ..models.weights import load_shape, load_tokenizer
-from .memory import MOST_TOKENS_CPU, Device, MemoryPlan, here
+from ..grpo import Objective, Stage, plan
+from ..models import ModelSource
+from ..models.weights import load_shape
+from .memory import MOST_TOKENS_CPU, MemoryPlan, here
 from .model_shape import ModelShape
 from .packed import unpackable
-from .problems import ProblemsError, load_problems, overlap, with_prompts
-from .ranks import devices
-from .ranks import wanted as ranks_wanted
+from .ranks import devices, gathered, local, torchrun
 from .sharding import lacking as lacking_for_layout
-from .sharding import refusal, words
-from .verl.settings import compiled
+from .sharding import refusal
 from .verl.settings import lacking as lacking_for_verl
 
 # T(D): temperatures; the most and the fewest problems to sample at each; the share of a run that this may cost
@@ -64,7 +60,7 @@ class Batches:
 
     def words(self) -> str:
         devices = f" x {self.devices} devices" if self.devices > 1 else ""
-        passes = f"{self.passes} pass{'es' * (self.passes > 1)} x {self.micro} responses"
+        passes = f"{self.passes} pass{'es' * (self.passes > 1)} x {self.micro} response{'s' * (self.micro > 1)}"
         if self.pass_tokens:
             passes = f"{self.micro} responses in packed passes of up to {self.pass_tokens:,} tokens"
         return (
@@ -115,6 +111,11 @@ def batches(config: Config, devices: int = 1) -> Batches:
     if why := refusal(config, devices):
         raise PlanError(why)
     train, samples = config.train, config.grpo.samples
+    if config.cluster.nodes > 1 and config.run.engine == "trl":
+        raise PlanError(
+            f"cluster.nodes={config.cluster.nodes} is for run.engine=verl; with trl leave it out, and start the "
+            f"training on each machine: {torchrun(config.cluster.nodes, config.cluster.gpus_per_node)}"
+        )
     if train.update == "padded" and config.run.engine == "trl":
         if config.rollout.ahead:
             raise PlanError(
@@ -142,9 +143,11 @@ def batches(config: Config, devices: int = 1) -> Batches:
     if problems % devices:
         unit = math.lcm(devices, train.ppo_mini_batch_size or 1)
         fitting = sorted({max(1, problems // unit) * unit, (problems // unit + 1) * unit})
+        fewer = next(n for n in range(devices, 0, -1) if problems % n == 0 and mini * samples % n == 0)
+        name = "run.processes" if config.run.engine == "trl" else "cluster.nodes x cluster.gpus_per_node"
         raise PlanError(
             f"train.train_batch_size={problems} cannot be dealt out to {devices} devices in whole groups; "
-            f"set it to {' or '.join(map(str, fitting))}"
+            f"use {fewer} devices ({name}={fewer}), or for another batch set it to {' or '.join(map(str, fitting))}"
         )
     share = mini * samples
     if share % devices:
@@ -212,74 +215,13 @@ def _some(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[-8:]))
 
 
-@dataclass
-class TrainingPlan:
-    lines: list[tuple[str, str]] = field(default_factory=list)  # what, in words
-    missing: list[str] = field(default_factory=list)  # what stands in the way
-
-    def say(self, what: str, words: str) -> None:
-        self.lines.append((what, words))
-
-
-def describe(
-    config: Config,
-    folder: Path,
-    resume: bool = False,
-    device: Device | None = None,
-    note: Callable[[str], None] | None = None,
-) -> TrainingPlan:
-    """Work out the plan: stages, batches, tokens, memory, and what is missing. Download no weights.
-
-    `device`: the GPU to plan for; None: what is here. `note` is told of a GGUF file that is converted.
-    """
-    made = TrainingPlan()
-    made.say("run", f"{folder}{' (exists already)' if folder.exists() else ''}")
-    trl = config.run.engine == "trl"
-    ranks = _ranks(config, device) if trl else config.cluster.processes
-    device = device or here(ranks)
-    shape, model = _model(config, made, note)
-    config = settled(config, model, device.gpu)
-    counts = batches(config, ranks)
-    tokenizer = None
-    if model is not None:
-        try:
-            tokenizer = load_tokenizer(resolve(config.model.name), config.model.chat)
-        except ModelError as error:
-            made.missing.append(str(error))
-    longest = _problems(config, counts, made, tokenizer)
-    need = MemoryPlan(config, counts, shape, longest, device) if shape is not None and trl else None
-    if need is not None:
-        counts = batches(need.fitted().config, ranks)
-    preset = config.grpo.preset
-    made.say("algorithm", f"{preset}: clip {config.grpo.eps:g} / {config.grpo.eps_high:g}, {_extras(config)}")
-    made.say("optimizer", _optimizer(config))
-    made.say("batches", counts.words())
-    _stages(config, counts, made)
-    if need is not None:
-        made.say("layout", words(need.fitted().config.run.layout, ranks))
-        made.say("memory", need.fitted().words() + (", on each device" if ranks > 1 else ""))
-        made.missing += filter(None, [need.lack()])
-    made.say("judge", f"{config.judge.options()['workers']} workers, policy {config.judge.policy}")
-    made.say("evaluation", _evaluation(config))
-    if not trl:
-        settings = compiled(config, stages_of(config)[0], counts, config.model.name, folder)
-        for name, value in settings.items():
-            made.say("verl", f"{name} = {value}")
-    made.missing += lacking(config, device.gpu)
-    if not resume and (folder / "config.toml").exists():
-        made.missing.append(f"a free name: {folder} holds a run; go on with it by --resume, or set train.name=...")
-    return made
-
-
-def _ranks(config: Config, elsewhere: Device | None) -> int:
-    """The processes of a plan: those that there would be here, or as many as are asked for, for GPUs elsewhere."""
-    asked = config.run.processes
-    return asked if elsewhere is not None and asked != "auto" else ranks_wanted(config) or devices()
-
-
 def fitted(config: Config, source: ModelSource, prompt: int) -> MemoryPlan:
-    """The plan of memory on the device that is here, and all settings that are auto. Refuse what does not fit."""
-    model, device = load_shape(source), here(devices())
+    """The plan of memory on the device that is here, and all settings that are auto. Refuse what does not fit.
+
+    Of several devices the smallest counts, so that all processes decide alike.
+    """
+    model, device = load_shape(source), here(local())
+    device = replace(device, memory=min(gathered([device.memory])))
     config = settled(config, model.config, device.gpu)
     shape = ModelShape.of(model, config.model.lora_targets)
     need = MemoryPlan(config, batches(config, devices()), shape, prompt, device)
@@ -307,53 +249,6 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     return found
 
 
-def _model(config: Config, made: TrainingPlan, tell: Callable[[str], None] | None) -> tuple[ModelShape | None, Any]:
-    """The model's shape, a guess by its name where it is not here yet, or None; and its configuration, or None."""
-    name = config.model.name
-    try:
-        if not is_cached(name):
-            if name != "smollm2-135m" and not Path(name).expanduser().is_dir():
-                resolve(name)  # which downloads nothing of these, and refuses a broken GGUF file or what is no hub id
-                if fault := hub_fault(name):
-                    raise ModelError(f"it is not on this machine, and {fault}; bring its folder: model.name=./folder")
-            shape = ModelShape.guess(name)
-            sizes = "; until then its sizes are guessed from its name" if shape else ""
-            made.say("model", f"{name}: to be downloaded when training starts{sizes}")
-            return shape, None
-        source = resolve(name, progress=tell)
-        model = load_shape(source)
-    except (ModelError, OSError, ValueError) as error:
-        made.say("model", name)
-        made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")
-        return ModelShape.guess(name), None
-    shape = ModelShape.of(model, config.model.lora_targets)
-    how = f"LoRA of rank {config.model.lora_rank}" if config.model.lora_rank else "all weights"
-    note = f" ({source.note})" if source.note else ""
-    made.say("model", f"{name}: {shape.parameters / 1e6:,.1f} M parameters, training {how}{note}")
-    return shape, model.config
-
-
-def _problems(config: Config, counts: Batches, made: TrainingPlan, tokenizer: Any) -> int:
-    """Says what there is to train and test on; returns the longest prompt, as far as it can be known."""
-    longest, found = 0, {}
-    for split in ("train", "test"):
-        try:
-            loaded = load_problems(config.data, split, config.judge.sandbox)
-            if tokenizer is not None:
-                loaded, prompts = with_prompts(loaded, tokenizer, config)
-                longest = max([longest, *map(len, prompts)])
-            if split == "train":
-                order(len(loaded.problems), counts, 1, 0)  # raises where they are too few for a step
-            found[split] = loaded.problems
-            made.say(split, f"{getattr(config.data, split)}: {loaded.words()}")
-        except (ProblemsError, ValueError, OSError) as error:
-            made.say(split, getattr(config.data, split))
-            made.missing.append(f"problems to {split} on (data.{split}): {error}")
-    if warning := overlap(found.get("train", []), found.get("test", [])):
-        made.say("", warning)
-    return longest or config.data.max_prompt_tokens
-
-
 def stages_of(config: Config) -> tuple[Stage, ...]:
     """Return the stages of the settings."""
     # auto is not known yet; 10 stands for it, which no stage asks for, so that each is a change
@@ -376,59 +271,3 @@ def probe_words(config: Config, grid: Sequence[float] = GRID, count: int = 0) ->
         f"{len(grid)} temperatures x {count} problems x {samples} samples = {len(grid) * count * samples:,} responses, "
         f"{of_run:.0%} of the run's; none is trained on"
     )
-
-
-def _stages(config: Config, counts: Batches, made: TrainingPlan) -> None:
-    planned = stages_of(config)
-    auto = config.grpo.temperature == "auto"
-    if auto:
-        made.say("T(D)", f"before step 1: {probe_words(config)}")
-    for stage, begin, end in segments(planned, config.train.steps):
-        temperature = "T(D)" if auto and stage.temperature == planned[0].temperature else f"{stage.temperature:g}"
-        turns = config.grpo.turns
-        most = counts.responses * turns * stage.max_response_tokens
-        what = "response" if turns == 1 else f"try, {turns} tries a response"
-        made.say(
-            "stage",
-            f"steps {begin} to {end}: temperature {temperature}, up to {stage.max_response_tokens} tokens a {what}, "
-            f"{most:,} a step; {(end - begin + 1) * counts.updates} updates",
-        )
-
-
-def _extras(config: Config) -> str:
-    grpo = config.grpo
-    mask = f"mask {grpo.mask}"
-    if grpo.mask == "conditional":
-        mask = f"conditional mask (rho {grpo.rho:g}, {grpo.mask_outcome})"
-    if grpo.mask != "none" and not grpo.masked_in_group:
-        mask += ", masked responses leave their group"
-    parts = [
-        f"KL {grpo.kl:g}" if grpo.kl else "no KL",
-        mask,
-        grpo.reduction.replace("_", " "),
-    ]
-    parts += [f"dynamic sampling, up to {grpo.dynamic_sampling} rounds"] * bool(grpo.dynamic_sampling)
-    parts += ["overlong shaping"] * bool(grpo.overlong_buffer)
-    trained = {"all": "all tries", "last": "the last try"}[grpo.trained_turns]
-    parts += [f"{grpo.turns} turns (told: {grpo.feedback}; {trained} trained)"] * (grpo.turns > 1)
-    parts += [f"CONTROL: {grpo.control}"] * (grpo.control != "none")
-    return ", ".join(parts)
-
-
-def _optimizer(config: Config) -> str:
-    train = config.train
-    warmup = f", warm-up over {train.warmup_steps} steps" if train.warmup_steps else ""
-    decay = f", weight decay {train.weight_decay:g}" if train.weight_decay else ""
-    name = {"adamw": "AdamW", "adam8bit": "AdamW in 8 bits"}[train.optimizer]
-    return f"{name}, learning rate {train.lr:g} ({train.schedule}{warmup}){decay}"
-
-
-def _evaluation(config: Config) -> str:
-    if config.data.test == "none":
-        return "none"
-    train = config.train
-    often = f"before, every {train.eval_every} steps, after" if train.eval_every else "before and after"
-    limit = f", up to {train.eval_max_response_tokens} tokens" if train.eval_max_response_tokens else ""
-    top_p, top_k = config.eval_top()
-    top = f", top_p {top_p:g}" * (top_p < 1) + f", top_k {top_k}" * (top_k > 0)
-    return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{top}{limit}"

@@ -75,7 +75,8 @@ def wanted(config: Config) -> int:
     if visible and count > visible:
         raise ValueError(
             f"run.processes={count}, but {visible} GPU{'s are' if visible > 1 else ' is'} visible here, and each "
-            f"process needs one of its own; set run.processes={visible} or auto"
+            f"process needs one of its own; set run.processes={visible} or auto, or use several machines, on each: "
+            f"{torchrun(-(-count // visible), visible)}"
         )
     return count if count > 1 or visible > 1 else 0  # of several GPUs one is given to a rank: TRL would take them all
 
@@ -216,6 +217,17 @@ def devices() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def local() -> int:
+    """The processes of this machine."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def torchrun(machines: int, each: int) -> str:
+    """The command that trains on several machines, the same on each of them."""
+    meeting = "--rdzv-backend c10d --rdzv-endpoint HOST:29500 --rdzv-id my-run"
+    return f"torchrun --nnodes {machines} --nproc-per-node {each} {meeting} -m microcoder.cli train my.toml"
+
+
 def rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
@@ -227,7 +239,7 @@ def first() -> bool:
 
 def share(workers: int) -> int:
     """This process's part of a machine's cores; one that feeds a GPU keeps a core for itself."""
-    return max(1, workers // int(os.environ.get("LOCAL_WORLD_SIZE", "1")) - _cuda())
+    return max(1, workers // local() - _cuda())
 
 
 def together() -> None:
@@ -259,13 +271,19 @@ def gathered(rows: list[Any]) -> list[Any]:
 
 
 def open_run(make: Callable[[], Run], path: Path) -> Any:
-    """The run in the first process, a FollowedRun of it in the others, once it is there."""
+    """The run in the first process, a FollowedRun of it in the others, once it is there. What the first one refuses,
+    all refuse: they would wait for it.
+    """
+    run: Run | None = None
+    refused: ValueError | None = None
     if first():
-        run = make()
-        together()
-        return run
-    together()
-    return FollowedRun(path)
+        try:
+            run = make()
+        except ValueError as error:
+            refused = error
+    if said := shared(refused and str(refused)):
+        raise refused or RunError(said)
+    return run or FollowedRun(path)
 
 
 class FollowedRun:

@@ -20,7 +20,7 @@ from ..config import Config
 from ..judge.base import Judging
 from ..models import ModelSource
 from ..runs import Run, RunError, write_rollouts
-from .memory import STATES
+from .memory import saved_bytes
 from .plan import Batches
 from .step import Batch, continued, evaluation, measures, records, texts
 
@@ -213,14 +213,12 @@ def room_for_checkpoint(setup: TrlSetup, model: Any, step: int) -> None:
 
 
 def checkpoint_bytes(config: Config, model: Any) -> int:
-    """About what a checkpoint takes: what is trained, and the optimizer's states. With FSDP2 the weights are in it
-    twice, for others to load and to go on with.
-    """
-    found = 0.0
-    for weight in model.parameters():
-        if weight.requires_grad:
-            size = weight.element_size() * (2 if config.run.layout == "fsdp" else 1)
-            found += getattr(weight, "ds_numel", weight.numel()) * (size + STATES[config.train.optimizer])
+    """About what a checkpoint takes: what is trained, and the optimizer's states."""
+    found = sum(
+        getattr(weight, "ds_numel", weight.numel()) * saved_bytes(config, weight.element_size())
+        for weight in model.parameters()
+        if weight.requires_grad
+    )
     return int(found) + (1 << 20)
 
 

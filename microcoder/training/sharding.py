@@ -31,7 +31,7 @@ def words(layout: str, ranks: int) -> str:
     if ranks == 1:
         return "one device holds everything"
     shared = [part for part in SHARES[layout] if part != "reference"]
-    held = f"each holds 1/{ranks} of {' and '.join(shared)}" if shared else "each holds everything"
+    held = f"each holds 1/{ranks} of {', '.join(shared)}" if shared else "each holds everything"
     copy = ", and samples from a whole copy of the weights" if "weights" in shared else ""
     return f"{NAMES[layout]} over {ranks} devices: {held}{copy}"
 

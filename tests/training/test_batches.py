@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from train_runs import settings
 from transformers import GPT2Config, LlamaConfig, Qwen2Config
 
+from microcoder.config import load
 from microcoder.training import ranks
 from microcoder.training.plan import Batches, PlanError, batches, order, settled
 
@@ -111,6 +112,13 @@ def test_every_response_is_in_one_pass_of_one_update_on_one_device(problems, min
 def test_sizes_that_do_not_divide_are_refused_with_some_that_do(given, words):
     with pytest.raises(PlanError, match=words):
         plan(**given)
+
+
+def test_settings_of_the_loss_that_do_not_go_together_are_refused():
+    with pytest.raises(PlanError, match=r"\[grpo\]: dual_clip belongs to clip ppo"):
+        batches(load(None, ["grpo.clip=cispo", "grpo.dual_clip=3"]))
+    with pytest.raises(PlanError, match="set ratio to token"):
+        batches(load(None, ["grpo.preset=dppo", "grpo.ratio=sequence"]))
 
 
 REMEDIES = {  # the refusal: the setting that it names

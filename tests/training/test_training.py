@@ -16,7 +16,8 @@ from microcoder.files import FileError, write_problems
 from microcoder.models import NANO
 from microcoder.runs import checkpoints, read_info, read_rollouts, read_statements
 from microcoder.starter import problems
-from microcoder.training.plan import PlanError, describe
+from microcoder.training.dry_run import describe
+from microcoder.training.plan import PlanError
 
 NAMES = (
     "reward accuracy length_mean length_max length_finished truncated_share diversity entropy clip_low clip_high "

@@ -34,9 +34,10 @@ from microcoder.prompts import feedback
 from microcoder.runs import read_rollouts
 from microcoder.sampling import Completion, encode_next
 from microcoder.schema import Problem, Test, Verdict
+from microcoder.training.dry_run import describe
 from microcoder.training.memory import GIB, TOLD, Device, MemoryPlan
 from microcoder.training.model_shape import ModelShape
-from microcoder.training.plan import PlanError, batches, describe
+from microcoder.training.plan import PlanError, batches
 from microcoder.training.step import collect, measures, records
 from microcoder.training.trl import TrlStageTrainer
 

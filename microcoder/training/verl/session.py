@@ -21,10 +21,9 @@ from ...config import Config, usable_cores
 from ...files import write_problems
 from ...prompts import messages
 from ...schema import Problem
+from .settings import cpus
 
 PLUGIN = "microcoder.training.verl.plugin"
-CPUS = 12  # logical ones that Ray must have beside those of training processes: TransferQueue waits for them in silence
-CPUS_OF_A_PROCESS = 3
 
 
 class ClusterError(ValueError):
@@ -48,7 +47,7 @@ def session(config: Config, settings: Any) -> Iterator[None]:
     variables = {**get_ppo_ray_runtime_env(settings)["env_vars"], **environment(config)}
     options: dict[str, Any] = {"address": config.cluster.address or "local"}
     if not config.cluster.address:
-        options["num_cpus"] = max(usable_cores(), CPUS + CPUS_OF_A_PROCESS * config.cluster.processes)
+        options["num_cpus"] = max(usable_cores(), cpus(config))
         options["include_dashboard"] = False
         if not config.cluster.gpus_per_node:
             options["num_gpus"] = config.cluster.processes  # verl counts its processes in GPUs, whatever they train on
@@ -83,15 +82,16 @@ def check() -> str:
 def enough(config: Config, there: dict[str, float]) -> None:
     """Raise ClusterError if Ray's resources are not enough."""
     wanted = config.cluster.processes
-    cpus = CPUS + CPUS_OF_A_PROCESS * wanted
     if there.get("GPU", 0) < wanted:
         on_cpus = "" if config.cluster.gpus_per_node else "; without any, start Ray with --num-gpus=1 on each machine"
         raise ClusterError(
             f"the Ray cluster has {there.get('GPU', 0):g} GPUs, but cluster.nodes={config.cluster.nodes} and "
             f"cluster.gpus_per_node={config.cluster.gpus_per_node} ask for {wanted}{on_cpus}"
         )
-    if there.get("CPU", 0) < cpus:
-        raise ClusterError(f"the Ray cluster has {there.get('CPU', 0):g} CPUs; start it with --num-cpus={cpus} or more")
+    if there.get("CPU", 0) < (least := cpus(config)):
+        raise ClusterError(
+            f"the Ray cluster has {there.get('CPU', 0):g} CPUs; start it with --num-cpus={least} or more"
+        )
 
 
 def train(config: Config, run: Any, observer: Any) -> None:

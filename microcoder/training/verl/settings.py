@@ -29,7 +29,14 @@ REDUCTIONS = {
     "dr_grpo": "seq-mean-token-sum-norm",
 }
 WEIGHTS = "token", 3.0  # importance of a token that vLLM sampled, and its bound, as TRL has them
+CPUS = 12  # logical ones that Ray must have beside those of training processes: TransferQueue waits for them in silence
+CPUS_OF_A_PROCESS = 3
 UNHEARD = {"train.float32_head"}  # see 2
+
+
+def cpus(config: Config) -> int:
+    """Logical CPUs that Ray must have."""
+    return CPUS + CPUS_OF_A_PROCESS * config.cluster.processes
 
 
 def loss_name(ratio: str, clip: str) -> str:
