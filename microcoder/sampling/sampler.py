@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from .shadow import head_width
 
@@ -157,7 +158,7 @@ class Sampler:
     ) -> Iterator[Completion]:  # fmt: skip
         device, samples = self.model.device, len(part)
         ids, mask = _left_padded([prompts[n] for n in chosen], device)  # (prompts, longest)
-        cache = DynamicCache(config=self.model.config)
+        cache = roomy(DynamicCache(config=self.model.config))
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
         logits = self._forward(ids, mask, positions, cache)
         cache.batch_repeat_interleave(samples)
@@ -207,6 +208,48 @@ class Sampler:
             )
         last: torch.Tensor = output.logits[:, -1]
         return last
+
+
+ROOM = 32  # tokens that there is room for behind the keys and values of a layer, when they are copied
+
+
+class RoomyLayer(DynamicLayer):
+    """Keys and values of a layer with room behind them: a new token is written there, where `cat` would copy all."""
+
+    room: tuple[torch.Tensor, torch.Tensor] | None = None  # (rows, heads, places, width) each
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        before = self.get_seq_length()
+        if not before or self.keys is None or self.values is None:
+            return super().update(key_states, value_states, *args, **kwargs)
+        after = before + key_states.shape[-2]
+        if self.room is None or after > self.room[0].shape[-2]:
+            self.room = _with_room(self.keys, after), _with_room(self.values, after)
+        keys, values = self.room
+        keys[:, :, before:after], values[:, :, before:after] = key_states, value_states
+        self.keys, self.values = keys[:, :, :after], values[:, :, :after]
+        return self.keys, self.values
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        super().batch_repeat_interleave(repeats)
+        self.room = None
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        super().batch_select_indices(indices)
+        self.room = None
+
+
+def _with_room(states: torch.Tensor, tokens: int) -> torch.Tensor:
+    rows, heads, there, width = states.shape
+    found = states.new_empty(rows, heads, tokens + ROOM, width)
+    found[:, :, :there] = states
+    return found
+
+
+def roomy(cache: DynamicCache) -> DynamicCache:
+    """Give the plain layers of a cache room; others, such as those with a sliding window, stay what they are."""
+    cache.layers = [RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    return cache
 
 
 @contextmanager

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, MistralConfig
 
 from microcoder.grpo import token_entropy
 from microcoder.models import NANO
 from microcoder.prompts import messages
 from microcoder.sampling import Sampler, Sampling, encode
 from microcoder.sampling import sampler as plain
-from microcoder.sampling.sampler import draw
+from microcoder.sampling.sampler import ROOM, RoomyLayer, draw, roomy
 from microcoder.starter import problems
 
 LIMIT = 64
@@ -53,6 +53,33 @@ def greedy(sampler, prompts):
 
 def ids_of(completions):
     return [c.ids for c in sorted(completions, key=lambda c: (c.prompt, c.sample))]
+
+
+def test_keys_and_values_with_room_are_those_that_transformers_keeps(model):
+    ours, theirs = roomy(DynamicCache(config=model.config)), DynamicCache(config=model.config)
+    generator = torch.Generator().manual_seed(0)
+
+    def write(rows, tokens):
+        new = [torch.randn(rows, 2, tokens, 4, generator=generator) for _ in "kv"]
+        found, expected = (cache.update(*new, 0) for cache in (ours, theirs))
+        assert all(map(torch.equal, found, expected))
+        assert ours.get_seq_length() == theirs.get_seq_length()
+
+    write(2, 5)
+    for cache in (ours, theirs):
+        cache.batch_repeat_interleave(3)
+    for _ in range(ROOM + 2):  # once more than there is room for
+        write(6, 1)
+    for cache in (ours, theirs):
+        cache.batch_select_indices(torch.tensor([0, 4]))
+    write(2, 1)
+    write(2, 2 * ROOM)
+
+
+def test_only_plain_layers_are_given_room(model):
+    sliding = MistralConfig(num_hidden_layers=1, sliding_window=8)
+    assert {type(layer) for layer in roomy(DynamicCache(config=model.config)).layers} == {RoomyLayer}
+    assert RoomyLayer not in {type(layer) for layer in roomy(DynamicCache(config=sliding)).layers}
 
 
 # --- what comes out
