@@ -93,7 +93,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "cli": (set(FLOOR), {"click", "rich"}),
 }
 
-MOST_MODULES = 323
+MOST_MODULES = 324
 MOST_LINES = 450
 LONGER = {"schema": 480}  # every record of every file format stands in one place
 TWINS = {  # file names that stand in two rooms, for both are the same thing in their room; cli/ has one a command

@@ -3,7 +3,7 @@
 #
 #   OUT=RESULTS bash benchmarks/testbed/campaign.sh pretrain measure studies report
 #
-#   pretrain   a model of 8 M parameters with 15% of traces in OUT/bed, and its problems
+#   pretrain   a model of 8 M parameters with 15% of traces, and its problems, in OUT/studies/testbed/bed
 #   measure    styles, accuracy by k, and whether the gates hold, before any training
 #   studies    the truncation mask, then the limit, temperature, KL and clip, data, batch, algorithms
 #   report     verdicts and figures
@@ -16,7 +16,7 @@ SIZE=${SIZE:-8m} MOST=${MOST:-16} TRACE=${TRACE:-0.15} MINUTES=${MINUTES:-}
 SEEDS=${SEEDS:-8} FIRST_SEED=${FIRST_SEED:-0} TOGETHER=${TOGETHER:-8} BUDGET=${BUDGET:-} STEPS=${STEPS:-}
 STUDIES=${STUDIES:-benchmarks/testbed/truncation.toml context temperature kl_clip data batch algorithms}
 PYTHON=${PYTHON:-python}
-bed=$OUT/bed studies=$OUT/studies
+studies=$OUT/studies bed=$OUT/studies/testbed/bed
 
 for part in "$@"; do
     case $part in
@@ -26,8 +26,8 @@ for part in "$@"; do
         "$PYTHON" -m benchmarks.testbed measure "$bed/model" --problems "$bed/test.jsonl" --limit 112 ;;
     studies)
         "$PYTHON" -m microcoder.cli study run $STUDIES --scale testbed --out "$studies" --seeds "$SEEDS" --first-seed "$FIRST_SEED" \
-            --together "$TOGETHER" ${BUDGET:+--stop-after "$BUDGET"} model.name="$bed/model" data.train="$bed/train.jsonl" \
-            data.test="$bed/test.jsonl" ${STEPS:+train.steps="$STEPS" train.train_batch_size=4 train.ppo_mini_batch_size=4} ;;
+            --together "$TOGETHER" ${BUDGET:+--stop-after "$BUDGET"} \
+            ${STEPS:+train.steps="$STEPS" train.train_batch_size=4 train.ppo_mini_batch_size=4} ;;
     report)
         "$PYTHON" -m microcoder.cli study report "$studies" ;;
     *)

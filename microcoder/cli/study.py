@@ -56,7 +56,7 @@ def run(
     from ..config import SETTING, usable_cores
     from ..judge import JudgeError
     from ..runs import RunError
-    from ..study.launch import run_studies
+    from ..study.launch import OUT, missing, run_studies
     from ..study.plan import StudyError, choose_studies
 
     try:
@@ -65,6 +65,9 @@ def run(
         folder, numbers = Path(out) / scale.name, range(first_seed, first_seed + (seeds or scale.seeds))
         if dry_run:
             return _dry_run(studies, numbers, folder)
+        if lacking := missing(studies, folder):
+            command = scale.make.replace(OUT, str(folder))
+            raise StudyError(f"{lacking[0]} is missing; to make it, from a clone of the project: {command}")
         together = together or scale.together or usable_cores()
         made = run_studies(studies, numbers, folder, together, stop_after, echo)
     except (StudyError, RunError, JudgeError, OSError) as error:

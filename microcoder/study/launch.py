@@ -53,7 +53,8 @@ FREE = {  # settings that do not change the results of a run
     "judge.workers",
     "judge.queue",
 }
-PATHS = ("model.name", "data.train")  # settings that may be paths inside the scale's folder
+PATHS = ("model.name", "data.train", "data.test")  # settings that may be paths inside the scale's folder
+OUT = "{out}"  # stands for that folder in the settings of a scale
 Tell = Callable[[str], None]
 
 
@@ -86,7 +87,7 @@ def plan(
                 own = f"{study.name}.{arm.name}.{seed}"
                 after = where[study.name, arm.after, seed] if arm.after else ""
                 chosen = [*arm.settings, *([f"model.name={{runs}}/{after}"] if after else []), f"train.seed={seed}"]
-                identity = identify(load(None, filled(chosen, "{out}", own)))
+                identity = identify(load(None, filled(chosen, OUT, own)))
                 name = named.setdefault(_key(identity), own)
                 if there.get(own) == identity:
                     name = own
@@ -105,7 +106,7 @@ def plan(
 
 def filled(settings: Sequence[str], out: str | Path, name: str) -> list[str]:
     """Fill in the placeholders in the settings of a run, for `microcoder train`; `out` is the scale's folder."""
-    paths = {PLACE: f"{out}/varied.jsonl", "{runs}": f"{out}/runs"}
+    paths = {PLACE: f"{out}/varied.jsonl", "{runs}": f"{out}/runs", OUT: str(out)}
     for gap, path in paths.items():
         settings = [setting.replace(gap, path) for setting in settings]
     return [*settings, f"train.folder={out}/runs", f"train.name={name}"]
@@ -115,7 +116,16 @@ def identify(config: Config) -> Identity:
     """Return the settings that a run's results depend on, independent of its folder."""
     found = {key: toml_value(attrgetter(key)(config)) for key, _ in settings() if key not in FREE}
     home = f'"{Path(config.train.folder).parent}/'
-    return found | {key: found[key].replace(home, '"{out}/') for key in PATHS}
+    return found | {key: found[key].replace(home, f'"{OUT}/') for key in PATHS}
+
+
+def missing(studies: Sequence[Study], out: Path) -> list[Path]:
+    """Return the files in the scale's folder that the settings of studies name, and that are not there."""
+    named = {
+        value for study in studies for arm in study.arms for _, _, value in (s.partition("=") for s in arm.settings)
+    }
+    inside = sorted(Path(value.replace(OUT, str(out))) for value in named if value.startswith(OUT))
+    return [path for path in inside if not path.exists()]
 
 
 def shared(where: Mapping[Place, str]) -> list[str]:

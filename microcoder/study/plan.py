@@ -265,6 +265,7 @@ class Scale:
     together: int  # runs side by side; 0: one for each core
     settings: tuple[str, ...]
     needs: tuple[str, ...]  # settings that the command line must give
+    make: str = ""  # the command that makes what its settings name in {out}, the scale's folder
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def scales() -> dict[str, Scale]:
     found = {}
     for name, part in read_toml(SCALES).items():
         lists = tuple(part["settings"]), tuple(part.get("needs", ()))
-        found[name] = Scale(name, part["about"], part["seeds"], part.get("together", 0), *lists)
+        found[name] = Scale(name, part["about"], part["seeds"], part.get("together", 0), *lists, part.get("make", ""))
     return found
 
 

@@ -356,7 +356,7 @@ def test_a_run_does_not_go_on_with_other_settings_and_they_are_named(copy, optio
 def test_the_settings_of_a_run_begin_another_under_another_name(copy):
     done = microcoder("train", "runs/tiny", "train.name=other", "--dry-run")
     assert done.code == 0
-    assert "run         runs/other" in done.out
+    assert "run          runs/other" in done.out
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ MIXED = [  # every verdict, every kind of problem
     (SQUARE, Solution("square", code="print(", id="syntax")),
     (SQUARE, Solution("square", code="print('\ud800')", id="no unicode")),
     (SHORT, Solution("short", code="while True: pass", id="loop")),
-    (SHORT, Solution("short", code="x = b'x' * (1 << 28)\nprint(1)", id="memory")),
+    (SHORT, Solution("short", code="x = b'x' * (1 << 32)\nprint(1)", id="memory")),
     (SHORT, Solution("short", code="print('x' * (1 << 22) * 5)", id="output")),
     (PAIR, Solution("pair", code="def pair(a, b): return [a, b]", id="order")),
     (ASSERTS, Solution("double", code="def double(x): return 2 * x", id="asserts")),

@@ -11,7 +11,7 @@ import pytest
 
 from microcoder.cli import main
 from microcoder.config import load
-from microcoder.study.launch import filled, identify, plan, shared
+from microcoder.study.launch import filled, identify, missing, plan, shared
 from microcoder.study.measures import parse
 from microcoder.study.plan import FOLDER, ORDER, StudyError, find_scale, find_study, load_study, scales
 from microcoder.training.plan import batches, stages_of
@@ -266,6 +266,20 @@ def test_a_run_made_with_other_settings_is_refused_by_name(tmp_path):
         plan([study(tmp_path, extra=["train.lr=0.5"])], [0], there)
 
 
+def test_a_scale_may_name_files_in_its_folder_and_its_runs_are_known_wherever_that_is(tmp_path):
+    found = load_study(find_study("batch"), find_scale("testbed-small"))
+    assert [path.name for path in missing([found], tmp_path)] == ["model", "test.jsonl", "train.jsonl"]
+    for name in ("model", "test.jsonl", "train.jsonl"):
+        (tmp_path / "bed").mkdir(exist_ok=True)
+        (tmp_path / "bed" / name).touch()
+    assert missing([found], tmp_path) == []
+    runs, _ = plan([found], [0])
+    config = load(None, filled(runs[0].settings, tmp_path, runs[0].name))
+    assert config.data.test == f"{tmp_path}/bed/test.jsonl"
+    there = {runs[0].name: identify(config)}
+    assert plan([found], [0], there)[0][0].name == runs[0].name
+
+
 def test_two_studies_of_one_name_are_refused(tmp_path):
     with pytest.raises(StudyError, match="the same name"):
         plan([study(tmp_path), study(tmp_path)], [0])
@@ -283,6 +297,11 @@ def test_two_studies_of_one_name_are_refused(tmp_path):
         ([], "name a study: evaluator"),
         (["all", "--scale", "nan"], "there is no scale 'nan'; did you mean 'nano'?"),
         (["batch", "--scale", "smollm2", "data.test=x"], "the scale smollm2 does not say data.train"),
+        (
+            ["batch", "--scale", "testbed-small"],
+            "studies-out/testbed-small/bed/model is missing; to make it, from a clone of the project: "
+            "python -m benchmarks.testbed pretrain --out studies-out/testbed-small/bed --size tiny",
+        ),
         (["batch", "train.stesp=3"], "on the command line: train.stesp=3: unknown key 'stesp'"),
         (["batch", "train.name=x"], "on the command line: an arm cannot set train.name"),
         (["batch", "--seeds", "0"], "--seeds"),
