@@ -56,8 +56,8 @@ def run(
     from ..config import SETTING, usable_cores
     from ..judge import JudgeError
     from ..runs import RunError
-    from ..study.launch import OUT, missing, run_studies
-    from ..study.plan import StudyError, choose_studies
+    from ..study.launch import missing, run_studies
+    from ..study.plan import OUT, StudyError, choose_studies
 
     try:
         settings = [word for word in words if SETTING.fullmatch(word)]

@@ -35,7 +35,7 @@ from ..runs import read_metrics
 from ..runs.disk import release_lock, take_lock, write_whole
 from .measures import styles
 from .phrases import duration
-from .plan import PLACE, Study, StudyError
+from .plan import OUT, PLACE, Study, StudyError
 from .policies import judge_runs, write_varied
 
 Identity = Mapping[str, str]  # setting -> its value as text
@@ -54,7 +54,6 @@ FREE = {  # settings that do not change the results of a run
     "judge.queue",
 }
 PATHS = ("model.name", "data.train", "data.test")  # settings that may be paths inside the scale's folder
-OUT = "{out}"  # stands for that folder in the settings of a scale
 Tell = Callable[[str], None]
 
 

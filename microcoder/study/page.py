@@ -24,7 +24,7 @@ from .decisions import (
 )
 from .effects import Effect
 from .phrases import comparison, duration, effect_words, expected_words, p_words, share_words, signed
-from .plan import ORDER
+from .plan import ORDER, OUT, find_study, read_toml
 from .plan import scales as known_scales
 from .results import Decided, Key, ScaleRuns, StudyRuns, arm_row, deciding_test, in_order
 
@@ -91,11 +91,22 @@ def commands(scales: Sequence[ScaleRuns], out: str) -> str:
     lines, known = ["microcoder study ls"], known_scales()
     for scale in scales:
         run = [name for name, study in scale.studies.items() if study.was_run]
-        names = ["all"] if run == list(ORDER) else [name if name in ORDER else f"{name}.toml" for name in run]
+        names = [_named(study, f"{out}/{scale.name}") for name, study in scale.studies.items() if name in run]
+        names = ["all"] if names == list(ORDER) else names
         needs = known[scale.name].needs if scale.name in known else ()
+        if scale.name in known and (make := known[scale.name].make):
+            lines.append(make.replace(OUT, f"{out}/{scale.name}"))
         options = f"--scale {scale.name} --seeds {max(_seeds(scale), default=0) + 1} --out {out}"
         lines.append(" ".join(["microcoder study run", *names, *(f"{need}=FILE" for need in needs), options]))
     return "\n".join(["```", *lines, f"microcoder study report {out}", "```"])
+
+
+def _named(study: StudyRuns, folder: str) -> str:
+    """Return what `microcoder study run` is given for a study: a file, if it is not one of the package's."""
+    if study.name not in ORDER:
+        return f"{study.name}.toml"
+    arms = {arm["name"] for arm in read_toml(find_study(study.name))["arms"]}
+    return study.name if arms >= set(study.arms) else f"{folder}/studies/{study.name}.toml"
 
 
 def study_sections(scales: Sequence[Decided], figures: Figures) -> Iterator[str]:

@@ -67,6 +67,7 @@ TAKEN = {
 ORDER = ("evaluator", "temperature", "data", "context", "truncation", "batch", "kl_clip", "models", "algorithms")
 FOLDER = Path(__file__).parent / "studies"
 MEASUREMENTS = ("judging", "styles")
+OUT = "{out}"  # stands for the scale's folder in its settings
 PLACE = "{varied}"  # stands for the problems with varied answers in the settings of a study
 
 

@@ -17,11 +17,11 @@ from microcoder.runs import Run, read_metrics
 from microcoder.study.asked import by_diversity, mask_rows, policy_rows
 from microcoder.study.figures import boundaries
 from microcoder.study.measures import measure
-from microcoder.study.page import anchor
+from microcoder.study.page import anchor, commands
 from microcoder.study.phrases import p_words
 from microcoder.study.plan import find_study
 from microcoder.study.report import curves_of, in_pages, write_report
-from microcoder.study.results import ScaleRuns, StudyRuns, decide_scale, forest_rows, gather_scale
+from microcoder.study.results import ArmRuns, FinishedRun, ScaleRuns, StudyRuns, decide_scale, forest_rows, gather_scale
 
 OWN = """
 title = "Masks: some | all"
@@ -218,6 +218,20 @@ def test_the_page_ends_with_the_commands_that_make_it_again(written):
         "microcoder study run masks.toml data.train=FILE data.test=FILE --scale smollm2 --seeds 5 --out studies-out\n"
         "microcoder study report studies-out\n```\n"
     )
+
+
+def test_a_study_with_other_arms_than_the_packages_is_named_by_its_file_and_the_scale_by_what_makes_its_model():
+    def runs(name, *arms):
+        made = {arm: ArmRuns(arm, arm, {0: FinishedRun(f"{name}.{arm}.0", [], {}, {}, {}, {})}) for arm in arms}
+        return StudyRuns(name, name, 0, "", made, ())
+
+    studies = {"context": runs("context", "short", "long"), "truncation": runs("truncation", "none", "mask-50")}
+    found = commands([ScaleRuns("testbed-small", studies, 4, [])], "out").split("\n")
+    assert found[2:4] == [
+        "python -m benchmarks.testbed pretrain --out out/testbed-small/bed --size tiny --most 8",
+        "microcoder study run context out/testbed-small/studies/truncation.toml "
+        "--scale testbed-small --seeds 1 --out out",
+    ]
 
 
 # ---- files
