@@ -8,11 +8,12 @@ CORE   := .venv-core
 VERIFIERS := .venv-verifiers
 HOOKS  := .venv-hooks
 RANKS  := .venv-ranks
+VLLM   := .venv-vllm
 JOBS   ?= 4
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-long test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks test-ranks check docs demo clean
+.PHONY: help setup test test-long test-core test-user test-docs test-kernels test-browser verl test-verl test-verifiers test-hooks test-ranks test-vllm check docs demo clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,8 +88,11 @@ test-hooks: $(HOOKS)/.installed  ## the judge in lm-evaluation-harness, inspect_
 test-ranks: $(RANKS)/.installed  ## training on two CPU ranks in every layout: replicated, FSDP2, ZeRO; a killed rank
 	MICROCODER_RANKS=1 $(RANKS)/bin/python -m pytest tests/on_ranks
 
+test-vllm: $(VLLM)/.installed  ## sampling and training with a real vLLM, built for CPUs: in the process, and as a server
+	$(VLLM)/bin/python -m pytest tests/on_vllm
+
 # What .venv has is taken from there: to install all of it again would take longer than the tests.
-$(HOOKS)/.installed $(RANKS)/.installed: .venv-%/.installed: $(STAMP) constraints-%.txt
+$(HOOKS)/.installed $(RANKS)/.installed $(VLLM)/.installed: .venv-%/.installed: $(STAMP) constraints-%.txt
 	rm -rf $(@D)
 	$(PYTHON) -m venv --without-pip $(@D)
 	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps \
@@ -110,4 +114,4 @@ demo: $(STAMP)  ## train nano on two cores for a few minutes: before, after, run
 	$(BIN)/microcoder train demo
 
 clean:  ## remove .venv and what the tools left behind
-	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) $(HOOKS) $(RANKS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VERL) $(CORE) $(VERIFIERS) $(HOOKS) $(RANKS) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

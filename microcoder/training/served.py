@@ -55,6 +55,8 @@ class ServedSampler:
         self.file = folder / "model.safetensors"
         self.start = START.format(model=names[0], context=context)
         self.model = self._checked(names, context)
+        there = str((self.info.get("model_config") or {}).get("dtype"))
+        self.dtype = torch.float32 if there.endswith("float32") else torch.bfloat16  # in which the weights travel
         transfer = self.info.get("weight_transfer_config")
         self.backend = (transfer or {}).get("backend", "folder")
         self.client: Any = None  # TRL's, for weights from GPU to GPU
@@ -129,14 +131,14 @@ class ServedSampler:
         """Bring the server the weights of a model that is trained. On several ranks all of them do this together."""
         if self.backend == "folder":
             found = {}
-            for name, weight in weights(model, torch.bfloat16):
+            for name, weight in weights(model, self.dtype):
                 if self.rank == 0:
-                    found[name] = weight.to("cpu", torch.bfloat16).contiguous()
+                    found[name] = weight.to("cpu", self.dtype).contiguous()
             if self.rank == 0:
                 self._load(found)
             return
         if self.rank:
-            for _ in weights(model, torch.bfloat16):  # gathered together
+            for _ in weights(model, self.dtype):  # gathered together
                 pass
             return
         self._send(model)
@@ -158,8 +160,11 @@ class ServedSampler:
 
             self.client = VLLMClient(base_url=self.url)
             self.client.init_communicator(device=next(model.parameters()).device)
-            self.metadata = [(name, "bfloat16", list(weight.shape)) for name, weight in weights(model, torch.bfloat16)]
-        parts = ((name, weight.to(torch.bfloat16)) for name, weight in weights(model, torch.bfloat16))
+            self.metadata = [
+                (name, str(self.dtype).removeprefix("torch."), list(weight.shape))
+                for name, weight in weights(model, self.dtype)
+            ]
+        parts = ((name, weight.to(self.dtype)) for name, weight in weights(model, self.dtype))
         self.client.update_named_params(self.metadata, parts)
         self.client.reset_prefix_cache()
 

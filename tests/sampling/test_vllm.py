@@ -1,6 +1,6 @@
 """Our side of the contract with vLLM, against a stand-in: what it is asked, and what is made of what it answers.
 
-vLLM itself needs a GPU and is not run here, so nothing below shows that a real one answers like this.
+`tests/on_vllm` runs a real one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from peft import LoraConfig, get_peft_model
 from microcoder.models import resolve
 from microcoder.models.weights import load
 from microcoder.sampling import Completion, Sampling, VllmError, VllmSampler
-from microcoder.sampling.vllm import in_process
+from microcoder.sampling.vllm import ON_CPU, in_process
 
 END = 7
+HERE = {} if torch.cuda.is_available() else ON_CPU
 
 
 @dataclass
@@ -33,8 +34,6 @@ class LLM:
         self.llm_engine, self.model_config = self, SimpleNamespace(max_model_len=512)
         self.asked, self.left, self.aborted, self.done = [], [], [], []
         self.loaded = {}
-        runner = SimpleNamespace(model=SimpleNamespace(load_weights=self.loaded.update))
-        self.model_executor = SimpleNamespace(driver_worker=SimpleNamespace(model_runner=runner))
 
     def add_request(self, name, prompt, params):
         self.asked.append((name, prompt, params))
@@ -51,6 +50,13 @@ class LLM:
 
     def abort_request(self, names):
         self.aborted += names
+
+    def collective_rpc(self, method, kwargs):
+        assert method == "reload_weights"
+        self.loaded.update(kwargs["weights_iterator"])
+
+    def apply_model(self, function):
+        """The head is packed anew, on a CPU."""
 
     def sleep(self, level):
         self.done.append(f"sleep {level}")
@@ -83,6 +89,7 @@ def test_the_model_is_loaded_from_its_path_with_log_probabilities_after_the_temp
         "gpu_memory_utilization": 0.5,
         "logprobs_mode": "processed_logprobs",
         "max_model_len": 512,
+        **HERE,
     }
     assert sampler.context == 512
 
@@ -165,6 +172,7 @@ def test_in_training_context_rows_and_sleep_are_ours_and_ranks_share_the_trainin
     assert alone.llm.options == {
         "model": "some/model", "gpu_memory_utilization": 0.25, "logprobs_mode": "processed_logprobs",
         "max_model_len": 3072, "max_num_seqs": 64, "enable_sleep_mode": True, "disable_log_stats": True,
+        **HERE,
     }  # fmt: skip
     assert os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] == "0"  # else the weights would be in another process
     monkeypatch.setenv("WORLD_SIZE", "2")

@@ -1,0 +1,157 @@
+"""Training that samples by a real vLLM: in the process, and from a server that is killed and started again."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import psutil
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from benchmarks.training.kills import SETTINGS, difference
+from microcoder.models import NANO
+from microcoder.runs import read_metrics
+
+SAMPLING = ("rollout.engine=vllm", "train.update=packed", "rollout.memory=0.05", "train.lr=1e-3")
+
+
+def training(folder, *settings):
+    """Begin a run, or go on with it; a server must have been started."""
+    begun = (folder / "config.toml").exists()
+    words = (
+        [str(folder), "--resume"] if begun else ["demo", f"train.folder={folder.parent}", f"train.name={folder.name}"]
+    )
+    settings = settings if begun else (*SETTINGS, *SAMPLING, *settings)
+    command = [sys.executable, "-m", "microcoder.cli", "train", *words, *settings]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(folder, *settings):
+    process = training(folder, *settings)
+    said, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+
+
+def mismatches(folder):
+    """How far sampler and training are apart in each step that was trained on."""
+    return [line["mismatch_mean"] for line in read_metrics(folder) if "mismatch_mean" in line]
+
+
+@contextmanager
+def serving(model, port):
+    """A vLLM server as the docs start it, on a CPU."""
+    words = ["--model", str(model), "--port", str(port), "--max-model-len", "256", "--dtype", "float32"]
+    words += ["--enforce-eager", "--no-enable-chunked-prefill", "--logprobs-mode", "processed_logprobs"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *words],
+        env=os.environ | {"VLLM_SERVER_DEV_MODE": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 300
+        while not healthy(port):
+            assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.5)
+        yield process
+    finally:
+        switch_off(process)
+
+
+def healthy(port):
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        line.request("GET", "/health")
+        return line.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        line.close()
+
+
+def switch_off(process):
+    """Kill a server and all that it has started."""
+    try:
+        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for one in family:
+        one.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def untied(tmp_path_factory):
+    """nano with a head of its own: vLLM on a CPU packs a tied one, and does not pack it again for new weights."""
+    folder = tmp_path_factory.mktemp("untied")
+    model = AutoModelForCausalLM.from_pretrained(NANO, dtype=torch.float32)
+    model.config.tie_word_embeddings = False
+    model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(NANO).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_in_the_process_it_trains_on_what_its_weights_sampled_and_goes_on_exactly(tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    finish(whole, "train.steps=3", "grpo.temperature=1.3")
+    assert len(mismatches(whole)) > 1 and max(mismatches(whole)) < 1e-5
+    finish(stopped, "train.steps=2", "grpo.temperature=1.3")
+    finish(stopped, "train.steps=3")
+    assert difference(whole, stopped) == ""
+
+
+def test_a_server_that_is_killed_ends_the_run_which_goes_on_exactly_with_another(tmp_path, untied, port):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    settings = (
+        "train.steps=3",
+        "grpo.temperature=1.3",
+        f"model.name={untied}",
+        f"rollout.server=http://127.0.0.1:{port}",
+    )
+    with serving(untied, port) as server:
+        finish(whole, *settings)
+        assert len(mismatches(whole)) > 1 and max(mismatches(whole)) < 1e-5
+        process = training(broken, *settings)
+        while process.poll() is None and not (len(read_metrics(broken)) > 1 and list(broken.glob("checkpoints/*"))):
+            time.sleep(0.02)
+        switch_off(server)
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode == 2, said
+    words = " ".join(said.split())
+    assert "the vLLM server is gone" in words and "start it again" in words and "--resume" in words
+    refused = training(broken)
+    said, _ = refused.communicate(timeout=120)
+    assert refused.returncode == 2 and "no vLLM server answers" in " ".join(said.split()), said
+    with serving(untied, port):
+        finish(broken)
+        assert difference(whole, broken) == ""
+
+
+def test_a_server_samples_one_step_ahead(tmp_path, untied, port):
+    ahead = tmp_path / "ahead"
+    settings = (
+        "train.steps=4",
+        "grpo.temperature=1.3",
+        f"model.name={untied}",
+        f"rollout.server=http://127.0.0.1:{port}",
+    )
+    with serving(untied, port):
+        finish(ahead, *settings, "rollout.ahead=1", "train.train_batch_size=6", "grpo.samples=8")
+    lines = read_metrics(ahead)
+    assert [line["staleness"] for line in lines] == [0, 1, 1, 1]
+    assert max(line.get("mismatch_mean", 0) for line in lines) > 1e-5  # older weights sampled them
