@@ -1,7 +1,7 @@
 """The samplers side by side on one GPU, and FSDP2 in a world of one beside one process: the same data and seeds.
 
     python -m benchmarks.gpu engines --model FOLDER --data train.jsonl.gz --json engines.json
-    SIZE=toy MODEL=nano OUT=DIR bash benchmarks/gpu/engines.sh          # on a CPU
+    SIZE=toy MODEL=nano OUT=DIR PYTHON=.venv-vllm/bin/python bash benchmarks/gpu/engines.sh          # on a CPU
 
     graph        our sampler (on a CPU: transformers)
     colocate     vLLM in the training's process
@@ -36,6 +36,9 @@ from safetensors.torch import load_file
 
 from benchmarks.gpu.apart import Line, apart, setting, table, write_json
 from benchmarks.gpu.step import COMMON, summary
+from microcoder.models import resolve
+from microcoder.models.weights import load, load_shape, load_tokenizer
+from microcoder.sampling.vllm import built_for_cpus
 
 ALIKE = ["grpo.importance=token", "train.update=packed"]
 ARMS = {
@@ -60,8 +63,8 @@ COLUMNS = [
     ("update", "update_s", ".2f"),
     ("other", "other_s", ".2f"),
     ("tokens/s", "tokens_per_s", ",.0f"),
-    ("mismatch", "mismatch_mean", ".5f"),
-    ("p99", "mismatch_p99", ".4f"),
+    ("mismatch", "mismatch_mean", ".1e"),
+    ("p99", "mismatch_p99", ".1e"),
     ("ESS", "effective_sample_size", ".4f"),
     ("stale", "staleness", ".2f"),
     ("GPU GiB", "gpu_gib", ".1f"),
@@ -74,6 +77,9 @@ def main() -> int:
     found: dict[str, Any] = {"setting": setting(), "words": settings(args, args.steps), "arms": {}}
     with tempfile.TemporaryDirectory() as temporary:
         out = (args.out or Path(temporary)).resolve()
+        if not torch.cuda.is_available() and not unable():
+            args.model = str(untied(args.model, out / "untied"))
+            found["words"] = settings(args, args.steps)
         for name in args.arms:
             print(f"{name}: {' '.join(ARMS[name]) or 'as it is'}", flush=True)
             found["arms"][name] = one(args, name, out)
@@ -161,9 +167,20 @@ def one(args: argparse.Namespace, name: str, out: Path) -> dict[str, Any]:
 
 def unable() -> str:
     """Why vLLM cannot run here; empty where it can."""
-    if not torch.cuda.is_available():
-        return "there is no GPU"
-    return "" if importlib.util.find_spec("vllm") else "vllm is not installed"
+    if importlib.util.find_spec("vllm") is None:
+        return "vllm is not installed"
+    return "" if torch.cuda.is_available() or built_for_cpus() else "there is no GPU, and this vLLM is not for CPUs"
+
+
+def untied(model: str, folder: Path) -> Path:
+    """Write a model whose head has weights of its own: a vLLM server on a CPU keeps the first head of a tied one."""
+    source = resolve(model)
+    made, tokenizer = load(source, torch.float32), load_tokenizer(source)
+    made.config.tie_word_embeddings = False
+    made.lm_head.weight = torch.nn.Parameter(made.lm_head.weight.detach().clone())
+    for each in (made, tokenizer):
+        each.save_pretrained(folder)
+    return folder
 
 
 def nullcontext(value: str) -> Any:
@@ -173,9 +190,19 @@ def nullcontext(value: str) -> Any:
 @contextlib.contextmanager
 def server(args: argparse.Namespace, log: Path) -> Iterator[str]:
     """The address of a vLLM server with the model, while it is there."""
-    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", args.model, "--port", str(args.port)]
-    command += ["--host", "127.0.0.1", "--logprobs-mode", "processed_logprobs", "--dtype", "bfloat16"]
-    command += ["--max-model-len", str(PROMPT + args.limit), "--gpu-memory-utilization", str(args.server_memory)]
+    gpu, source = torch.cuda.is_available(), resolve(args.model)
+    most = getattr(load_shape(source).config, "max_position_embeddings", None) or PROMPT + args.limit
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", source.path]
+    command += ["--host", "127.0.0.1", "--port", str(args.port), "--logprobs-mode", "processed_logprobs"]
+    command += [
+        "--max-model-len",
+        str(min(most, PROMPT + args.limit)),
+        "--gpu-memory-utilization",
+        str(args.server_memory),
+    ]
+    command += (
+        ["--dtype", "bfloat16"] if gpu else ["--dtype", "float32", "--enforce-eager", "--no-enable-chunked-prefill"]
+    )
     log.parent.mkdir(parents=True, exist_ok=True)
     url, deadline = f"http://127.0.0.1:{args.port}", time.monotonic() + 300
     environment = {**os.environ, "VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}

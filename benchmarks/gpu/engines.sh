@@ -3,7 +3,7 @@
 # and FSDP2 in a world of one beside one process. Results are written as they come.
 #
 #   MODEL=qwen-0.5b DATA=train.jsonl.gz OUT=DIR bash benchmarks/gpu/engines.sh [--json FILE] [further words of `engines`]
-#   SIZE=toy MODEL=nano OUT=DIR bash benchmarks/gpu/engines.sh          # on a CPU: the arms of vLLM say that they cannot run
+#   SIZE=toy MODEL=nano OUT=DIR PYTHON=.venv-vllm/bin/python bash benchmarks/gpu/engines.sh          # on a CPU, after make test-vllm
 #
 # It takes one GPU and `microcoder[train]`; the arms of vLLM need vllm (written against 0.26) in the same environment.
 set -euo pipefail

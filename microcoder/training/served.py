@@ -57,6 +57,7 @@ class ServedSampler:
         self.model = self._checked(names, context)
         there = str((self.info.get("model_config") or {}).get("dtype"))
         self.dtype = torch.float32 if there.endswith("float32") else torch.bfloat16  # in which the weights travel
+        self.on_cpu = (self.info.get("device_config") or {}).get("device") == "cpu"
         transfer = self.info.get("weight_transfer_config")
         self.backend = (transfer or {}).get("backend", "folder")
         self.client: Any = None  # TRL's, for weights from GPU to GPU
@@ -129,6 +130,11 @@ class ServedSampler:
     @torch.no_grad()
     def refresh(self, model: Any) -> None:
         """Bring the server the weights of a model that is trained. On several ranks all of them do this together."""
+        if self.on_cpu and model.config.get_text_config().tie_word_embeddings:
+            raise VllmError(
+                f"the server at {self.url} runs on a CPU, where vLLM keeps the first head of a model whose head is tied "
+                "to its embeddings, whatever weights come later; serve it on a GPU, or leave rollout.server out"
+            )
         if self.backend == "folder":
             found = {}
             for name, weight in weights(model, self.dtype):

@@ -12,11 +12,9 @@ from contextlib import contextmanager
 
 import psutil
 import pytest
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from benchmarks.gpu.engines import untied
 from benchmarks.training.kills import SETTINGS, difference
-from microcoder.models import NANO
 from microcoder.runs import read_metrics
 
 SAMPLING = ("rollout.engine=vllm", "train.update=packed", "rollout.memory=0.05", "train.lr=1e-3")
@@ -88,15 +86,8 @@ def switch_off(process):
 
 
 @pytest.fixture(scope="module")
-def untied(tmp_path_factory):
-    """nano with a head of its own: vLLM on a CPU packs a tied one, and does not pack it again for new weights."""
-    folder = tmp_path_factory.mktemp("untied")
-    model = AutoModelForCausalLM.from_pretrained(NANO, dtype=torch.float32)
-    model.config.tie_word_embeddings = False
-    model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
-    model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(NANO).save_pretrained(folder)
-    return folder
+def model(tmp_path_factory):
+    return untied("nano", tmp_path_factory.mktemp("untied"))
 
 
 @pytest.fixture(scope="module")
@@ -115,15 +106,15 @@ def test_in_the_process_it_trains_on_what_its_weights_sampled_and_goes_on_exactl
     assert difference(whole, stopped) == ""
 
 
-def test_a_server_that_is_killed_ends_the_run_which_goes_on_exactly_with_another(tmp_path, untied, port):
+def test_a_server_that_is_killed_ends_the_run_which_goes_on_exactly_with_another(tmp_path, model, port):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     settings = (
         "train.steps=3",
         "grpo.temperature=1.3",
-        f"model.name={untied}",
+        f"model.name={model}",
         f"rollout.server=http://127.0.0.1:{port}",
     )
-    with serving(untied, port) as server:
+    with serving(model, port) as server:
         finish(whole, *settings)
         assert len(mismatches(whole)) > 1 and max(mismatches(whole)) < 1e-5
         process = training(broken, *settings)
@@ -137,20 +128,20 @@ def test_a_server_that_is_killed_ends_the_run_which_goes_on_exactly_with_another
     refused = training(broken)
     said, _ = refused.communicate(timeout=120)
     assert refused.returncode == 2 and "no vLLM server answers" in " ".join(said.split()), said
-    with serving(untied, port):
+    with serving(model, port):
         finish(broken)
         assert difference(whole, broken) == ""
 
 
-def test_a_server_samples_one_step_ahead(tmp_path, untied, port):
+def test_a_server_samples_one_step_ahead(tmp_path, model, port):
     ahead = tmp_path / "ahead"
     settings = (
         "train.steps=4",
         "grpo.temperature=1.3",
-        f"model.name={untied}",
+        f"model.name={model}",
         f"rollout.server=http://127.0.0.1:{port}",
     )
-    with serving(untied, port):
+    with serving(model, port):
         finish(ahead, *settings, "rollout.ahead=1", "train.train_batch_size=6", "grpo.samples=8")
     lines = read_metrics(ahead)
     assert [line["staleness"] for line in lines] == [0, 1, 1, 1]

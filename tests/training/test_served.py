@@ -85,6 +85,19 @@ def test_a_server_without_its_development_endpoints_is_refused(tmp_path):
         sampler(url, tmp_path)
 
 
+def test_a_server_on_a_cpu_gets_no_weights_that_it_would_keep_old_ones_beside(tmp_path):
+    served, model = Served(), load(resolve("nano"), torch.float32)
+    served.config["device_config"] = {"device": "cpu"}
+    with serving(served) as url:
+        ask = sampler(url, tmp_path)
+        with pytest.raises(VllmError, match=r"tied to its embeddings.*leave rollout.server out"):
+            ask.refresh(model)
+        assert not served.loaded
+        model.config.tie_word_embeddings = False
+        ask.refresh(model)
+        assert served.loaded
+
+
 def test_a_server_that_is_not_there_is_named_and_one_that_goes_away_ends_the_sampling(tmp_path):
     with serving(Served()) as url:
         ask = sampler(url, tmp_path)
