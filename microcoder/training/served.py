@@ -132,7 +132,7 @@ class ServedSampler:
         """Bring the server the weights of a model that is trained. On several ranks all of them do this together."""
         if self.on_cpu and model.config.get_text_config().tie_word_embeddings:
             raise VllmError(
-                f"the server at {self.url} runs on a CPU, where vLLM keeps the first head of a model whose head is tied "
+                f"the server at {self.url} runs on a CPU, where vLLM keeps the first head of a model that has it tied "
                 "to its embeddings, whatever weights come later; serve it on a GPU, or leave rollout.server out"
             )
         if self.backend == "folder":
