@@ -187,41 +187,47 @@ def nullcontext(value: str) -> Any:
     return contextlib.nullcontext(value)
 
 
-@contextlib.contextmanager
-def server(args: argparse.Namespace, log: Path) -> Iterator[str]:
-    """The address of a vLLM server with the model, while it is there."""
-    gpu, source = torch.cuda.is_available(), resolve(args.model)
-    most = getattr(load_shape(source).config, "max_position_embeddings", None) or PROMPT + args.limit
+def start(model: str, port: int, context: int, log: Path, memory: float = 0.3) -> subprocess.Popen[bytes]:
+    """Start a vLLM server whose weights can be changed, in a process group of its own, and wait until it answers."""
+    gpu, source = torch.cuda.is_available(), resolve(model)
+    most = getattr(load_shape(source).config, "max_position_embeddings", None) or context
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", source.path]
-    command += ["--host", "127.0.0.1", "--port", str(args.port), "--logprobs-mode", "processed_logprobs"]
-    command += [
-        "--max-model-len",
-        str(min(most, PROMPT + args.limit)),
-        "--gpu-memory-utilization",
-        str(args.server_memory),
-    ]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--logprobs-mode", "processed_logprobs"]
+    command += ["--max-model-len", str(min(most, context)), "--gpu-memory-utilization", str(memory)]
     command += (
         ["--dtype", "bfloat16"] if gpu else ["--dtype", "float32", "--enforce-eager", "--no-enable-chunked-prefill"]
     )
     log.parent.mkdir(parents=True, exist_ok=True)
-    url, deadline = f"http://127.0.0.1:{args.port}", time.monotonic() + 300
+    deadline = time.monotonic() + 300
     environment = {**os.environ, "VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
     with open(log, "wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, env=environment, start_new_session=True)
+    while not healthy(f"http://127.0.0.1:{port}"):
+        if process.poll() is not None or time.monotonic() > deadline:
+            end(process)
+            raise RuntimeError(f"the server did not start; the end of {log}:\n{log.read_text()[-2000:]}")
+        time.sleep(0.5)
+    return process
+
+
+def end(process: subprocess.Popen[bytes], by: signal.Signals = signal.SIGTERM) -> None:
+    """End a server and all that it has started, in the end by force."""
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        os.killpg(process.pid, by)
+        process.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextlib.contextmanager
+def server(args: argparse.Namespace, log: Path) -> Iterator[str]:
+    """The address of a vLLM server with the model, while it is there."""
+    process = start(args.model, args.port, PROMPT + args.limit, log, args.server_memory)
     try:
-        while not healthy(url):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the server did not start; the end of {log}:\n{log.read_text()[-2000:]}")
-            time.sleep(1)
-        yield url
+        yield f"http://127.0.0.1:{args.port}"
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        end(process)
 
 
 def healthy(url: str) -> bool:

@@ -1,10 +1,12 @@
 """Kill a training on several ranks at random moments, go on with it, and compare it with one that nobody disturbed.
 
     python -m benchmarks.training kills --kills 10 --layout fsdp
+    .venv-vllm/bin/python -m benchmarks.training kills --kills 10 --server        # after make test-vllm; on a CPU
 
 Each time a rank, or the process that started them, is killed (SIGKILL) at some moment after the start or after a step;
-then all others must end, and `--resume` goes on. In the end weights and metrics must be those of the undisturbed run,
-bit for bit.
+then all others must end, and `--resume` goes on. With --server one process trains, and it or the vLLM server that it
+samples from is killed; a server that was killed is started again. In the end weights and metrics must be those of the
+undisturbed run, bit for bit.
 """
 
 from __future__ import annotations
@@ -122,6 +124,46 @@ def disturbed(folder: Path, kills: int, draw: random.Random, longest: float, *se
     return found
 
 
+def disturbed_with_server(
+    folder: Path, kills: int, draw: random.Random, longest: float, model: Path, port: int, *settings: str
+) -> list[dict[str, Any]]:
+    """As `disturbed`, with one process and the server that it samples from."""
+    from benchmarks.gpu.engines import end, start
+
+    found: list[dict[str, Any]] = []
+    log = folder.with_suffix(".server.log")
+    server = start(str(model), port, 256, log)
+    try:
+        while len(found) < kills:
+            process, before = begin(folder, *settings), len(read_metrics(folder))
+            steps, moment = draw.choice([0, 1, 1, 2]), draw.uniform(0, longest)
+            while process.poll() is None and len(read_metrics(folder)) < before + steps:
+                time.sleep(0.05)
+            until = time.monotonic() + moment
+            while process.poll() is None and time.monotonic() < until:
+                time.sleep(0.05)
+            if process.poll() is not None:  # it was faster
+                process.communicate()
+                break
+            target = draw.choice(["server", "server", "training"])
+            if target == "server":
+                end(server, signal.SIGKILL)
+                killed = time.monotonic()
+                said, _ = process.communicate(timeout=600)
+                seconds, last = round(time.monotonic() - killed, 1), " ".join(said.split())
+                report = {"target": target, "ended_s": seconds, "left": 0, "status": process.returncode}
+                report["said"] = last[last.find("Error:") :][:200] if "Error:" in last else last[-200:]
+                server = start(str(model), port, 256, log)
+            else:
+                report = kill(process, "parent", {})
+            found.append({**report, "after": [steps, round(moment, 1)], "checkpoints": checkpoints(folder)})
+            print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+        finish(folder, *settings)
+    finally:
+        end(server)
+    return found
+
+
 def finish(folder: Path, *settings: str) -> None:
     process = begin(folder, *settings)
     said, _ = process.communicate(timeout=900)
@@ -133,22 +175,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--layout", default="replicated", help="run.layout")
+    parser.add_argument("--server", action="store_true", help="one process, and a vLLM server")
+    parser.add_argument("--port", type=int, default=8766, help="of that server")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--longest", type=float, default=5.0, help="seconds after a step or the start")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
-    settings = (f"train.steps={args.steps}", "run.processes=2", f"run.layout={args.layout}")
+    settings: tuple[str, ...] = (f"train.steps={args.steps}", "run.processes=2", f"run.layout={args.layout}")
     with tempfile.TemporaryDirectory(prefix="microcoder-kills-") as folder:
-        whole, broken = Path(folder) / "whole", Path(folder) / "broken"
-        finish(whole, *settings)
-        kills = disturbed(broken, args.kills, random.Random(args.seed), args.longest, *settings)
+        whole, broken, draw = Path(folder) / "whole", Path(folder) / "broken", random.Random(args.seed)
+        if args.server:
+            from benchmarks.gpu.engines import end, start, untied
+
+            model = untied("nano", Path(folder) / "model")
+            sampled = (f"rollout.server=http://127.0.0.1:{args.port}", "rollout.engine=vllm", "train.update=packed")
+            settings = (f"train.steps={args.steps}", f"model.name={model}", *sampled)
+            server = start(str(model), args.port, 256, Path(folder) / "server.log")
+            try:
+                finish(whole, *settings)
+            finally:
+                end(server)
+            kills = disturbed_with_server(broken, args.kills, draw, args.longest, model, args.port, *settings)
+        else:
+            finish(whole, *settings)
+            kills = disturbed(broken, args.kills, draw, args.longest, *settings)
         apart = difference(whole, broken)
     slowest = max((one["ended_s"] for one in kills), default=0.0)
-    result = {"layout": args.layout, "kills": kills, "slowest_s": slowest, "difference": apart, "grace_s": GRACE_S}
+    what = "a server" if args.server else args.layout
+    result = {"layout": what, "kills": kills, "slowest_s": slowest, "difference": apart, "grace_s": GRACE_S}
     if args.json:
         print(json.dumps(result, indent=2))
     else:
-        print(f"{len(kills)} kills, {args.layout}: all processes had ended within {slowest} s (allowed: {GRACE_S} s)")
+        print(f"{len(kills)} kills, {what}: all processes had ended within {slowest} s (allowed: {GRACE_S} s)")
         print(f"weights and metrics: {'other ' + apart if apart else 'those of the undisturbed run, bit for bit'}")
     return 1 if apart or any(one["left"] for one in kills) else 0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 
-import psutil
 import pytest
 
-from benchmarks.gpu.engines import untied
+from benchmarks.gpu.engines import end, start, untied
 from benchmarks.training.kills import SETTINGS, difference
 from microcoder.runs import read_metrics
 
@@ -43,46 +41,12 @@ def mismatches(folder):
 
 
 @contextmanager
-def serving(model, port):
-    """A vLLM server as the docs start it, on a CPU."""
-    words = ["--model", str(model), "--port", str(port), "--max-model-len", "256", "--dtype", "float32"]
-    words += ["--enforce-eager", "--no-enable-chunked-prefill", "--logprobs-mode", "processed_logprobs"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *words],
-        env=os.environ | {"VLLM_SERVER_DEV_MODE": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def serving(model, port, tmp_path):
+    process = start(str(model), port, 256, tmp_path / "server.log")
     try:
-        deadline = time.monotonic() + 300
-        while not healthy(port):
-            assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
-            time.sleep(0.5)
         yield process
     finally:
-        switch_off(process)
-
-
-def healthy(port):
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        line.request("GET", "/health")
-        return line.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        line.close()
-
-
-def switch_off(process):
-    """Kill a server and all that it has started."""
-    try:
-        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return
-    for one in family:
-        one.kill()
-    process.wait()
+        end(process)
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +78,13 @@ def test_a_server_that_is_killed_ends_the_run_which_goes_on_exactly_with_another
         f"model.name={model}",
         f"rollout.server=http://127.0.0.1:{port}",
     )
-    with serving(model, port) as server:
+    with serving(model, port, tmp_path) as server:
         finish(whole, *settings)
         assert len(mismatches(whole)) > 1 and max(mismatches(whole)) < 1e-5
         process = training(broken, *settings)
         while process.poll() is None and not (len(read_metrics(broken)) > 1 and list(broken.glob("checkpoints/*"))):
             time.sleep(0.02)
-        switch_off(server)
+        end(server, signal.SIGKILL)
         said, _ = process.communicate(timeout=120)
     assert process.returncode == 2, said
     words = " ".join(said.split())
@@ -128,7 +92,7 @@ def test_a_server_that_is_killed_ends_the_run_which_goes_on_exactly_with_another
     refused = training(broken)
     said, _ = refused.communicate(timeout=120)
     assert refused.returncode == 2 and "no vLLM server answers" in " ".join(said.split()), said
-    with serving(model, port):
+    with serving(model, port, tmp_path):
         finish(broken)
         assert difference(whole, broken) == ""
 
@@ -141,7 +105,7 @@ def test_a_server_samples_one_step_ahead(tmp_path, model, port):
         f"model.name={model}",
         f"rollout.server=http://127.0.0.1:{port}",
     )
-    with serving(model, port):
+    with serving(model, port, tmp_path):
         finish(ahead, *settings, "rollout.ahead=1", "train.train_batch_size=6", "grpo.samples=8")
     lines = read_metrics(ahead)
     assert [line["staleness"] for line in lines] == [0, 1, 1, 1]
