@@ -24,7 +24,7 @@ from .decisions import (
 )
 from .effects import Effect
 from .phrases import comparison, duration, effect_words, expected_words, p_words, share_words, signed
-from .plan import ORDER, OUT, find_study, read_toml
+from .plan import ORDER, OUT, Claim, find_study, read_toml
 from .plan import scales as known_scales
 from .results import Decided, Key, ScaleRuns, StudyRuns, arm_row, deciding_test, in_order
 
@@ -122,9 +122,18 @@ def study_sections(scales: Sequence[Decided], figures: Figures) -> Iterator[str]
             yield arms_table(each.runs.studies[name])
             if gates := each.gates(name):
                 yield gates_table(gates)
-        for claim in study.claims:
+        for claim in claims_of(there, name):
             yield f"**{claim.number}. {for_markdown(claim.text)}**"
             yield from claim_parts(there, (name, claim.number))
+
+
+def claims_of(scales: Sequence[Decided], study: str) -> list[Claim]:
+    """Return the claims of a study at any of the scales, where its file may have others; a text is the first one's."""
+    found: dict[int, Claim] = {}
+    for each in scales:
+        for claim in each.runs.studies[study].claims if study in each.runs.studies else ():
+            found.setdefault(claim.number, claim)
+    return [found[number] for number in sorted(found)]
 
 
 def arms_table(study: StudyRuns) -> str:
@@ -310,7 +319,7 @@ def _claims_table(scales: Sequence[Decided]) -> str:
         there = any(name in each.runs.studies and each.runs.studies[name].was_run for each in scales)
         title = for_markdown(study.title)
         rows.append(("", f"[**{title}**]({anchor(study.title)})" if there else f"**{title}**", *("" for _ in scales)))
-        for claim in study.claims:
+        for claim in claims_of(scales, name):
             cells = (_cell(each, (name, claim.number)) for each in scales)
             rows.append((str(claim.number), for_markdown(claim.text), *cells))
     return table(("", "claim", *(each.name for each in scales)), rows, 2 + len(scales))

@@ -17,11 +17,20 @@ from microcoder.runs import Run, read_metrics
 from microcoder.study.asked import by_diversity, mask_rows, policy_rows
 from microcoder.study.figures import boundaries
 from microcoder.study.measures import measure
-from microcoder.study.page import anchor, commands
+from microcoder.study.page import anchor, claims_of, commands
 from microcoder.study.phrases import p_words
-from microcoder.study.plan import find_study
+from microcoder.study.plan import Claim, find_study
 from microcoder.study.report import curves_of, in_pages, write_report
-from microcoder.study.results import ArmRuns, FinishedRun, ScaleRuns, StudyRuns, decide_scale, forest_rows, gather_scale
+from microcoder.study.results import (
+    ArmRuns,
+    Decided,
+    FinishedRun,
+    ScaleRuns,
+    StudyRuns,
+    decide_scale,
+    forest_rows,
+    gather_scale,
+)
 
 OWN = """
 title = "Masks: some | all"
@@ -232,6 +241,16 @@ def test_a_study_with_other_arms_than_the_packages_is_named_by_its_file_and_the_
         "microcoder study run context out/testbed-small/studies/truncation.toml "
         "--scale testbed-small --seeds 1 --out out",
     ]
+
+
+def test_a_claim_that_only_one_scales_study_makes_is_on_the_page():
+    def at(scale, *numbers):
+        claims = tuple(Claim(number, f"claim {number} at {scale}", "truncation", ()) for number in numbers)
+        runs = ScaleRuns(scale, {"truncation": StudyRuns("truncation", "", 0, "", {}, claims)}, 0, [])
+        return Decided(runs, {}, {}, 0.0)
+
+    found = claims_of([at("nano", 26, 25), at("testbed-small", 25, 101)], "truncation")
+    assert [claim.text for claim in found] == ["claim 25 at nano", "claim 26 at nano", "claim 101 at testbed-small"]
 
 
 # ---- files
