@@ -175,9 +175,11 @@ def test_a_killed_user_leaves_no_process() -> None:
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as user:
         assert user.stdout is not None and user.stdout.readline() == "running\n"
-        time.sleep(0.7)
-        family = psutil.Process(user.pid).children(recursive=True)
-        assert len(family) >= 6  # two workers, two zygotes, two boxes, perhaps their tests
+        family, deadline = [], time.monotonic() + 30
+        while len(family) < 6:  # two workers, two zygotes, two boxes, perhaps their tests
+            assert time.monotonic() < deadline, family
+            time.sleep(0.1)
+            family = psutil.Process(user.pid).children(recursive=True)
         os.kill(user.pid, signal.SIGKILL)
     _, alive = psutil.wait_procs(family, timeout=10)
     assert not alive
