@@ -26,7 +26,7 @@ import torch
 from .sampler import Completion, Sampling
 from .shadow import weights
 
-ON_CPU = {  # a prompt that is read in pieces ends with an error there if its response has a seed (0.26 and 0.31)
+ON_CPU = {  # a prompt that is read in pieces ends with an error there if its response has a seed (seen with 0.31)
     "dtype": "float32",
     "enforce_eager": True,
     "enable_chunked_prefill": False,

@@ -120,11 +120,9 @@ def identify(config: Config) -> Identity:
 
 def missing(studies: Sequence[Study], out: Path) -> list[Path]:
     """Return the files in the scale's folder that the settings of studies name, and that are not there."""
-    named = {
-        value for study in studies for arm in study.arms for _, _, value in (s.partition("=") for s in arm.settings)
-    }
-    inside = sorted(Path(value.replace(OUT, str(out))) for value in named if value.startswith(OUT))
-    return [path for path in inside if not path.exists()]
+    arms = [dict(setting.split("=", 1) for setting in arm.settings) for study in studies for arm in study.arms]
+    named = {value for arm in arms for value in arm.values() if value.startswith(OUT)}  # a later setting wins
+    return [path for path in sorted(Path(value.replace(OUT, str(out))) for value in named) if not path.exists()]
 
 
 def shared(where: Mapping[Place, str]) -> list[str]:

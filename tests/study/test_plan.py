@@ -269,6 +269,8 @@ def test_a_run_made_with_other_settings_is_refused_by_name(tmp_path):
 def test_a_scale_may_name_files_in_its_folder_and_its_runs_are_known_wherever_that_is(tmp_path):
     found = load_study(find_study("batch"), find_scale("testbed-small"))
     assert [path.name for path in missing([found], tmp_path)] == ["model", "test.jsonl", "train.jsonl"]
+    other = load_study(find_study("batch"), find_scale("testbed-small"), ["model.name=nano"])
+    assert [path.name for path in missing([other], tmp_path)] == ["test.jsonl", "train.jsonl"]
     for name in ("model", "test.jsonl", "train.jsonl"):
         (tmp_path / "bed").mkdir(exist_ok=True)
         (tmp_path / "bed" / name).touch()
