@@ -34,7 +34,7 @@ from ..sampling import Completion, Sampling, VllmError
 from ..sampling.shadow import weights
 from ..sampling.vllm import VllmSampler, asked_of, in_process
 from .memory import MemoryPlan
-from .ranks import devices, rank
+from .ranks import devices, rank, together
 
 START = "VLLM_SERVER_DEV_MODE=1 vllm serve {model} --logprobs-mode processed_logprobs --max-model-len {context}"
 SECONDS = 1800  # for one request; a response may have to wait for its turn
@@ -135,19 +135,15 @@ class ServedSampler:
                 f"the server at {self.url} runs on a CPU, where vLLM keeps the first head of a model that has it tied "
                 "to its embeddings, whatever weights come later; serve it on a GPU, or leave rollout.server out"
             )
-        if self.backend == "folder":
-            found = {}
-            for name, weight in weights(model, self.dtype):
-                if self.rank == 0:
-                    found[name] = weight.to("cpu", self.dtype).contiguous()
-            if self.rank == 0:
-                self._load(found)
-            return
+        together()  # else another rank could still sample with the old weights
         if self.rank:
             for _ in weights(model, self.dtype):  # gathered together
                 pass
-            return
-        self._send(model)
+        elif self.backend == "folder":
+            self._load({name: weight.to("cpu", self.dtype).contiguous() for name, weight in weights(model, self.dtype)})
+        else:
+            self._send(model)
+        together()  # and could begin to sample before the new ones are there
 
     def _load(self, found: dict[str, torch.Tensor]) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)

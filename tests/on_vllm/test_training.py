@@ -110,3 +110,28 @@ def test_a_server_samples_one_step_ahead(tmp_path, model, port):
     lines = read_metrics(ahead)
     assert [line["staleness"] for line in lines] == [0, 1, 1, 1]
     assert max(line.get("mismatch_mean", 0) for line in lines) > 1e-5  # older weights sampled them
+
+
+@pytest.fixture(params=["replicated", "fsdp"])
+def two_ranks(request):
+    return ("run.processes=2", f"run.layout={request.param}", "train.steps=3", "grpo.temperature=1.3")
+
+
+def test_two_ranks_have_an_engine_each(tmp_path, two_ranks):
+    finish(tmp_path / "run", *two_ranks)
+    found = mismatches(tmp_path / "run")
+    assert len(found) > 1 and max(found) < 1e-5
+
+
+def test_two_ranks_share_a_server_and_none_samples_before_it_has_the_new_weights(tmp_path, model, port, two_ranks):
+    with serving(model, port, tmp_path) as server:
+        given = (*two_ranks, f"model.name={model}", f"rollout.server=http://127.0.0.1:{port}")
+        finish(tmp_path / "run", *given)
+        found = mismatches(tmp_path / "run")
+        assert len(found) > 1 and max(found) < 1e-5
+        process = training(tmp_path / "other", *given)
+        while process.poll() is None and len(read_metrics(tmp_path / "other")) < 1:
+            time.sleep(0.02)
+        end(server, signal.SIGKILL)
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode == 2 and "the vLLM server is gone" in " ".join(said.split()), said

@@ -63,7 +63,7 @@ def test_programs_leave_nothing_for_the_next_one(runner):
 def test_a_program_that_begins_with_a_large_table_begins_once(runner):
     table = "made = [n * n % 7 for n in range(10 ** 6)]\n" + BODY.format("made[0] += 1; nums = [made[0]]")
     (row,) = runner.run(weak(), [table], INPUTS, limit_s=2.0)
-    assert row[0].cpu_s > 0.05 > 10 * max(reply.cpu_s for reply in row[1:])
+    assert row[0].cpu_s > 10 * max(reply.cpu_s for reply in row[1:])
     quick = BODY.format("made.append(1); nums = [len(made)]")
     (row,) = runner.run(weak(), ["made = []\n" + quick], INPUTS)
     assert {reply.answer for reply in row} == {row[0].answer}  # else each input finds a fresh program
