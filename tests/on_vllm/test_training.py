@@ -112,26 +112,37 @@ def test_a_server_samples_one_step_ahead(tmp_path, model, port):
     assert max(line.get("mismatch_mean", 0) for line in lines) > 1e-5  # older weights sampled them
 
 
-@pytest.fixture(params=["replicated", "fsdp"])
-def two_ranks(request):
-    return ("run.processes=2", f"run.layout={request.param}", "train.steps=3", "grpo.temperature=1.3")
+RANKS = ("run.processes=2", "train.steps=3", "grpo.temperature=1.3")
+LAYOUTS = [
+    ("run.layout=replicated",),
+    ("run.layout=fsdp",),
+    ("run.layout=fsdp", "model.lora_rank=4", "grpo.dynamic_sampling=2", "train.train_batch_size=4"),
+]
+layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=["replicated", "fsdp", "adapter and dynamic sampling"])
 
 
-def test_two_ranks_have_an_engine_each(tmp_path, two_ranks):
-    finish(tmp_path / "run", *two_ranks)
+@layouts
+def test_two_ranks_have_an_engine_each(tmp_path, layout):
+    finish(tmp_path / "run", *RANKS, *layout)
     found = mismatches(tmp_path / "run")
     assert len(found) > 1 and max(found) < 1e-5
 
 
-def test_two_ranks_share_a_server_and_none_samples_before_it_has_the_new_weights(tmp_path, model, port, two_ranks):
-    with serving(model, port, tmp_path) as server:
-        given = (*two_ranks, f"model.name={model}", f"rollout.server=http://127.0.0.1:{port}")
-        finish(tmp_path / "run", *given)
-        found = mismatches(tmp_path / "run")
-        assert len(found) > 1 and max(found) < 1e-5
-        process = training(tmp_path / "other", *given)
-        while process.poll() is None and len(read_metrics(tmp_path / "other")) < 1:
+@layouts
+def test_two_ranks_share_a_server_and_none_samples_before_it_has_the_new_weights(tmp_path, model, port, layout):
+    with serving(model, port, tmp_path):
+        server = f"rollout.server=http://127.0.0.1:{port}"
+        finish(tmp_path / "run", *RANKS, *layout, f"model.name={model}", server)
+    found = mismatches(tmp_path / "run")
+    assert len(found) > 1 and max(found) < 1e-5
+
+
+def test_two_ranks_end_when_their_server_is_killed(tmp_path, model, port):
+    with serving(model, port, tmp_path) as killed:
+        server = f"rollout.server=http://127.0.0.1:{port}"
+        process = training(tmp_path / "run", *RANKS, f"model.name={model}", server)
+        while process.poll() is None and not read_metrics(tmp_path / "run"):
             time.sleep(0.02)
-        end(server, signal.SIGKILL)
+        end(killed, signal.SIGKILL)
         said, _ = process.communicate(timeout=120)
     assert process.returncode == 2 and "the vLLM server is gone" in " ".join(said.split()), said
