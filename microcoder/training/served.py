@@ -136,10 +136,16 @@ class ServedSampler:
                 "to its embeddings, whatever weights come later; serve it on a GPU, or leave rollout.server out"
             )
         together()  # else another rank could still sample with the old weights
+        by_folder = self.backend == "folder"
+        if not by_folder and not self.metadata:
+            self.metadata = [
+                (name, str(self.dtype).removeprefix("torch."), list(weight.shape))
+                for name, weight in weights(model, self.dtype)
+            ]
         if self.rank:
-            for _ in weights(model, self.dtype):  # gathered together
+            for _ in weights(model, self.dtype):  # gathered together, as often as by the first rank
                 pass
-        elif self.backend == "folder":
+        elif by_folder:
             self._load({name: weight.to("cpu", self.dtype).contiguous() for name, weight in weights(model, self.dtype)})
         else:
             self._send(model)
@@ -162,10 +168,6 @@ class ServedSampler:
 
             self.client = VLLMClient(base_url=self.url)
             self.client.init_communicator(device=next(model.parameters()).device)
-            self.metadata = [
-                (name, str(self.dtype).removeprefix("torch."), list(weight.shape))
-                for name, weight in weights(model, self.dtype)
-            ]
         parts = ((name, weight.to(self.dtype)) for name, weight in weights(model, self.dtype))
         self.client.update_named_params(self.metadata, parts)
         self.client.reset_prefix_cache()

@@ -10,6 +10,7 @@ from microcoder.models import resolve
 from microcoder.models.weights import load
 from microcoder.sampling import Sampling, VllmError
 from microcoder.sampling.shadow import weights
+from microcoder.training import served as module
 from microcoder.training.served import ServedSampler, ServerGone
 
 PROMPTS = [[5, 6, 7], [8, 9]]
@@ -63,6 +64,36 @@ def test_the_server_gets_the_weights_of_the_model_and_only_the_first_rank_brings
             assert torch.equal(there[name], weight.bfloat16().float()), name
         first.close()
     assert not list((tmp_path / "weights").iterdir())
+
+
+class Receiver:
+    """In place of TRL's client, which needs two GPUs."""
+
+    def __init__(self):
+        self.got = []
+
+    def update_named_params(self, metadata, parts):
+        self.got.append((metadata, [(name, "bfloat16", list(weight.shape)) for name, weight in parts]))
+
+    def reset_prefix_cache(self):
+        pass
+
+
+def test_ranks_gather_weights_equally_often_where_they_go_from_gpu_to_gpu(tmp_path, monkeypatch):
+    gathered, model = [], load(resolve("nano"), torch.float32)
+    monkeypatch.setattr(module, "weights", lambda *given: gathered.append(0) or weights(*given))
+    with serving(Served()) as url:
+        ranks = [sampler(url, tmp_path, rank=rank) for rank in (0, 1)]
+        counts = []
+        for one in ranks:
+            one.backend, one.client = "nccl", Receiver()
+            for _ in range(2):
+                gathered.clear()
+                one.refresh(model)
+                counts.append(len(gathered))
+    assert counts[:2] == counts[2:]
+    (first, then), others = ranks[0].client.got, ranks[1].client.got
+    assert first[0] == first[1] == then[0] == then[1] and not others
 
 
 @pytest.mark.parametrize(
