@@ -402,6 +402,8 @@ def load_sampler(
     from .models.weights import end_tokens, load, load_tokenizer
     from .sampling import GraphSampler, VllmSampler, sampler_for
 
+    if engine == "sglang":
+        raise ModelError("rollout.engine=sglang is for training with run.engine=verl; use rollout.engine=vllm, or auto")
     if engine == "vllm" and source.adapter:
         raise ModelError(f"{source.name} is an adapter, which is not supported with vLLM; use rollout.engine=auto")
     tokenizer = load_tokenizer(source, chat)

@@ -175,9 +175,10 @@ class DataConfig(Section):
 
 
 class RolloutConfig(Section):
-    engine: Literal["auto", "graph", "transformers", "vllm"] = Field(
+    engine: Literal["auto", "graph", "transformers", "vllm", "sglang"] = Field(
         default="auto",
         description="What generates. graph: CUDA graphs, on a GPU; transformers: anywhere; vllm: where installed; "
+        "sglang: the same, with run.engine = verl only; "
         "auto: graph where the model can be captured, else transformers.",
     )
     batch: int = Field(

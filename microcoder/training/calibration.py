@@ -90,7 +90,7 @@ def _probe(
     seed, samples, rollout = config.train.seed, config.grpo.samples, config.rollout
     drawn_problems = random.Random(seed).sample(range(len(prompts)), min(count, len(prompts)))
     mine = list(range(rank(), len(drawn_problems), devices()))
-    engine = "auto" if rollout.engine == "vllm" else rollout.engine
+    engine = "auto" if rollout.engine in ("vllm", "sglang") else rollout.engine
     model = load_sampler(source, engine, rollout.batch, rollout.memory, note=observer.note, **weights_of(config))
     options = {**config.judge.options(), "queue": 2 * count * samples}
     if config.judge.workers == "auto" and config.judge.on == "here":

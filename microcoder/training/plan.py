@@ -171,6 +171,8 @@ def batches(config: Config, devices: int = 1) -> Batches:
 def _rollouts(config: Config) -> None:
     """Refuse ways of sampling that do not go together, or that nobody has tried."""
     turns, rollout = config.grpo.turns, config.rollout
+    if rollout.engine == "sglang" and config.run.engine == "trl":
+        raise PlanError("rollout.engine=sglang works with run.engine=verl only; set rollout.engine=vllm, or auto")
     if rollout.server and rollout.engine != "vllm":
         raise PlanError(
             f"rollout.server={rollout.server} is asked with rollout.engine=vllm only, and rollout.engine="

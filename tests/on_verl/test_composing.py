@@ -10,8 +10,10 @@ from microcoder.config import PRESETS, load
 from microcoder.config.layers import shipped
 from microcoder.training.verl.trainer import composed
 
+GPUS = ("run.engine=verl", "cluster.gpus_per_node=8")
 
-@pytest.mark.parametrize("where", [CPU, ("run.engine=verl", "cluster.gpus_per_node=8")], ids=["cpu", "gpus"])
+
+@pytest.mark.parametrize("where", [CPU, GPUS], ids=["cpu", "gpus"])
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_configuration_is_one_of_verls(name, where):
     config = load(shipped()[name], [*where, "rollout.engine=auto"])
@@ -21,6 +23,13 @@ def test_every_shipped_configuration_is_one_of_verls(name, where):
     assert found.actor_rollout_ref.rollout.n == config.grpo.samples
     assert found.trainer.device == ("cuda" if config.cluster.gpus_per_node else "cpu")
     assert found.trainer.v1.trainer_mode == "sync"  # any other would train on stale responses without a word
+
+
+def test_verl_knows_the_name_of_sglang():
+    from verl.workers.rollout.base import _ROLLOUT_REGISTRY
+
+    found = theirs(settings(*GPUS, "rollout.engine=sglang")).actor_rollout_ref.rollout
+    assert found.name == "sglang" and ("sglang", found.mode) in _ROLLOUT_REGISTRY
 
 
 @pytest.mark.parametrize("preset", PRESETS)

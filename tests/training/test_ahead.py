@@ -106,6 +106,7 @@ def test_auto_means_weighed_tokens_and_packed_passes_where_responses_are_not_the
     [
         (["rollout.ahead=1", "train.update=padded"], r"rollout.ahead=1 is made for packed passes only"),
         (["rollout.engine=vllm", "train.update=padded"], r"auto means with rollout.engine=vllm.*grpo.importance=none"),
+        (["rollout.engine=sglang"], r"run.engine=verl only; set rollout.engine=vllm"),
         (["rollout.server=http://a:1"], r"rollout.engine=auto; set rollout.engine=vllm"),
         (["rollout.engine=vllm", "rollout.server=a:1"], r"is no address; write it like http://"),
         (["rollout.engine=vllm", "cluster.tensor_parallel=2"], r"--tensor-parallel-size, and set rollout.server"),

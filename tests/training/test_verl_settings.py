@@ -153,6 +153,21 @@ def test_what_verl_cannot_do_is_refused_by_the_name_of_the_setting(change):
     assert change.partition("=")[0] in found
 
 
+def test_sglang_generates_where_it_is_asked_for_and_has_a_token_more_since_verl_leaves_one_free():
+    ours, others = asked("rollout.engine=sglang"), asked("rollout.engine=vllm")
+    changed = {name: (ours[name], others[name]) for name in ours if ours[name] != others[name]}
+    assert changed.pop("actor_rollout_ref.rollout.name") == ("sglang", "vllm")
+    ((name, (more, less)),) = changed.items()
+    assert name.endswith("max_model_len") and more == less + 1
+    assert any("package sglang" in lack for lack in lacking(load(None, ["run.engine=verl", "rollout.engine=sglang"])))
+
+
+@pytest.mark.parametrize("change", ["cluster.gpus_per_node=0", "model.lora_rank=8"])
+def test_where_sglang_was_not_tried_it_is_refused(change):
+    (found,) = refusals(load(None, ["run.engine=verl", "rollout.engine=sglang", change]))
+    assert change.partition("=")[0] in found and "rollout.engine=sglang" in found
+
+
 @pytest.mark.parametrize(("gpus", "refused"), [(8, True), (0, False)])
 def test_auto_needs_a_gpu_where_the_training_is_started_if_the_cluster_has_some(gpus, refused, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)

@@ -45,10 +45,11 @@ class OneResponse(AgentLoopBase):
         seed = random.Random(f"{self.rollout_config.seed} {step} {about['index']} {row['session_id']}").getrandbits(62)
         limit = about["limit"] or self.rollout_config.response_length
         started = time.time()
+        named = "sampling_seed" if self.rollout_config.name == "sglang" else "seed"
         answer = await self.server_manager.generate(
             request_id=uuid4().hex,
             prompt_ids=prompt,
-            sampling_params={**sampling_params, "seed": seed, "max_tokens": limit},
+            sampling_params={**sampling_params, named: seed, "max_tokens": limit},
         )
         ended = time.time()
         return AgentLoopOutput(

@@ -160,19 +160,20 @@ def _engine(config: Config, role: str, bf16: bool) -> dict[str, Any]:
 
 def _rollout(config: Config, stage: Stage, counts: Batches, limit: int) -> dict[str, Any]:
     train, gpus = config.train, config.cluster.gpus_per_node > 0
+    name = served(config)
     top = {"top_p": config.rollout.top_p, "top_k": config.rollout.top_k or -1}
     top_p, top_k = config.eval_top()
     validation = {"n": train.eval_tries, "temperature": train.eval_temperature, "do_sample": True}
     validation |= {"top_p": top_p, "top_k": top_k or -1}
     settings = {
-        "name": "vllm" if gpus else NAME,
+        "name": name,
         "n": counts.samples,
         "temperature": stage.temperature,
         **top,
         "seed": train.seed,
         "dtype": "bfloat16" if gpus else "float32",
         "tensor_model_parallel_size": config.cluster.tensor_parallel,
-        "max_model_len": config.data.max_prompt_tokens + limit,
+        "max_model_len": config.data.max_prompt_tokens + limit + (name == "sglang"),  # verl leaves a token free there
         "max_num_seqs": config.rollout.batch,
         "gpu_memory_utilization": config.rollout.memory,
         "log_prob_micro_batch_size_per_gpu": counts.micro,
@@ -188,12 +189,19 @@ def _rollout(config: Config, stage: Stage, counts: Batches, limit: int) -> dict[
     }
 
 
+def served(config: Config) -> str:
+    """The name of what generates under verl."""
+    if not config.cluster.gpus_per_node:
+        return NAME
+    return "sglang" if config.rollout.engine == "sglang" else "vllm"
+
+
 TRACKERS = {"clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb"}
 
 
 def lacking(config: Config) -> list[str]:
     """Return what prevents training: settings and missing packages."""
-    wanted = ("verl", "ray", "vllm") if config.cluster.gpus_per_node else ("verl", "ray")
+    wanted = ["verl", "ray", *[served(config)] * (config.cluster.gpus_per_node > 0)]
     absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     where = "it has an environment of its own: make verl, then .venv-verl/bin/microcoder train ..."
     found = refusals(config) + [f"the package {name}, which run.engine=verl needs; {where}" for name in absent]
@@ -230,11 +238,13 @@ def refusals(config: Config) -> list[str]:
     if rollout.ahead:
         found.append("rollout.ahead works with run.engine=trl only: set rollout.ahead=0")
     if rollout.engine == "graph":
-        found.append("rollout.engine=graph works with run.engine=trl only: use vllm, or auto")
+        found.append("rollout.engine=graph works with run.engine=trl only: use vllm, sglang or auto")
     if rollout.engine == "transformers" and config.cluster.gpus_per_node:
-        found.append("rollout.engine=transformers generates on CPUs only with verl: use vllm, or auto")
-    if rollout.engine == "vllm" and not config.cluster.gpus_per_node:
-        found.append("rollout.engine=vllm needs GPUs: set cluster.gpus_per_node, or rollout.engine=auto")
+        found.append("rollout.engine=transformers generates on CPUs only with verl: use vllm, sglang or auto")
+    if rollout.engine in ("vllm", "sglang") and not config.cluster.gpus_per_node:
+        found.append(f"rollout.engine={rollout.engine} needs GPUs: set cluster.gpus_per_node, or rollout.engine=auto")
+    if rollout.engine == "sglang" and config.model.lora_rank:
+        found.append("adapters have not been tried with rollout.engine=sglang: use vllm, or model.lora_rank=0")
     if others := sorted(set(train.trackers) - TRACKERS):
         found.append(f"train.trackers: verl knows no {', '.join(others)}; it has {', '.join(sorted(TRACKERS))}")
     if config.cluster.processes % config.cluster.tensor_parallel:
