@@ -220,7 +220,14 @@ def to_toml(config: BaseModel, comments: bool = True) -> str:
         for key, inner in fields_of(field).items():
             value = getattr(section, key)
             lines += _comment(inner.description, comments)
-            lines.append(f"# {key} is not set" if value is None else f"{key} = {toml_value(value)}")
+            table = table_of(inner.annotation)
+            if value is None:
+                lines.append(f"# {key} is not set")
+            elif table and not value and comments:  # `key = []` would forbid tables with [[name.key]] further down
+                lines += _comment(f"None here; each is a table at the end of the file: [[{name}.{key}]], with", True)
+                lines += _comment(f"{', '.join(table.model_fields)}.", True)
+            else:
+                lines.append(f"{key} = {toml_value(value)}")
             lines += [""] if comments else []
         lines += [] if comments else [""]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -253,13 +260,19 @@ def expected(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return ", or ".join(expected(a, metadata) for a in args if a is not type(None))
     if origin is Literal:
         return ("one of " if len(args) > 1 else "") + ", ".join(map(toml_value, args))
-    if origin is list and isinstance(args[0], type) and issubclass(args[0], BaseModel):
-        keys = [f"{name} ({expected(f.annotation, f.metadata)})" for name, f in args[0].model_fields.items()]
+    if table := table_of(annotation):
+        keys = [f"{name} ({expected(f.annotation, f.metadata)})" for name, f in table.model_fields.items()]
         return f"a list of tables with the keys {', '.join(keys)}"
     if origin in (list, tuple):
         return f"a list, such as {toml_value(['a', 'b'] if args[0] is str else [1, 2])}"
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(annotation, "a table")
     return words + "".join(_bounds(metadata))
+
+
+def table_of(annotation: Any) -> type[BaseModel] | None:
+    """The model of a list of tables; None for other types."""
+    inner = get_args(annotation)[0] if get_origin(annotation) is list else None
+    return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
 
 
 BOUNDS = {"ge": "of at least", "gt": "above", "le": "up to", "lt": "below", "pattern": "that matches"}

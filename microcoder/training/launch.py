@@ -68,6 +68,7 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "judge.workers",
     "judge.queue",
     "rollout.batch",
+    "rollout.server",
     "cluster.address",
     "run.processes",  # `with_layout` compares what they come to
     "run.layout",
@@ -136,9 +137,7 @@ def _open(config: Config, folder: Path, resume: bool) -> Run:
     if not resume:
         return Run.create(folder, to_toml(config), {"engine": config.run.engine, "model": config.model.name})
     same_settings(config, folder)
-    run = Run.resume(folder)
-    write_whole(folder / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
-    return run
+    return Run.resume(folder)
 
 
 def same_settings(config: Config, folder: Path) -> None:
@@ -237,8 +236,13 @@ def stage_words(stage: Stage, done: int, last: int, checkpoint: Path | None) -> 
 
 
 def begin(config: Config, run: Run, observer: TrainingObserver) -> None:
-    """Where the run goes on from, and the temperature it began with: T(D) chooses it where it is auto."""
+    """Where the run goes on from, and the temperature it began with: T(D) chooses it where it is auto.
+
+    Nothing has been refused: from now on the settings are the run's.
+    """
     run.rewind(steps_done(run, batches(config, devices())))
+    if first():
+        write_whole(run.path / "config.toml", to_toml(config).encode())  # more steps, say, for the next --resume
     if not shared(run.info.get("temperature") is None):  # the others may read run.json when the first has written it
         return
     temperature = config.grpo.temperature

@@ -31,6 +31,7 @@ REFUSED = 2  # the exit status of a usage error
 TERMINATED = 128 + signal.SIGTERM  # the exit status after SIGTERM
 PASSED_ON = signal.SIGUSR1  # SIGTERM for the ranks that `start` made, whom SIGTERM itself ends at once
 REPORTS = "MICROCODER_RANK_REPORTS"  # in the environment of a rank that `start` made: where it leaves its last words
+OPENED = "opened"  # a file there: the first rank has the run
 
 
 class RankError(RuntimeError):
@@ -111,7 +112,7 @@ def start(config: Config, folder: Path, resume: bool, count: int) -> None:
             raise  # they have ended, and the first has written it down
         except KeyboardInterrupt:
             _end(ranks, signal.SIGINT)
-            _closed(folder, resume, status="stopped", reason="interrupted")
+            _closed(folder, resume, Path(reports), status="stopped", reason="interrupted")
             raise
         finally:
             _end(ranks, signal.SIGTERM)
@@ -155,19 +156,22 @@ def _fault(rank: int, code: int, count: int, reports: Path, folder: Path, resume
     said = reports / f"rank-{rank}"
     words = said.read_text(encoding="utf-8") if said.exists() else ""
     if code == REFUSED and words:
-        _closed(folder, resume, status="failed", reason=words)
+        _closed(folder, resume, reports, status="failed", reason=words)
         return ValueError(words)
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
     how += ", perhaps for lack of memory" * (code == -signal.SIGKILL) + f": {words}" * bool(words)
     reason = f"rank {rank} of {count} {how}"
-    kept = _closed(folder, resume, status="failed", reason=reason)
+    kept = _closed(folder, resume, reports, status="failed", reason=reason)
     again = f"; to go on from the last checkpoint: microcoder train {folder} --resume" if kept else ""
     return RankError(f"{reason}; the other ranks were stopped{again}")
 
 
-def _closed(folder: Path, resume: bool, **fields: Any) -> bool:
-    """Write down how a run ended whose first rank could not; remove one in which nothing has happened yet."""
-    if not (folder / "run.json").exists():
+def _closed(folder: Path, resume: bool, reports: Path, **fields: Any) -> bool:
+    """Write down how a run ended whose first rank could not; remove one in which nothing has happened yet.
+
+    What the first rank has not opened is another's, or none: it is left alone.
+    """
+    if not (reports / OPENED).exists():
         return False
     if not resume and not read_metrics(folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -279,6 +283,8 @@ def open_run(make: Callable[[], Run], path: Path) -> Any:
     if first():
         try:
             run = make()
+            if started():
+                Path(os.environ[REPORTS], OPENED).touch()
         except ValueError as error:
             refused = error
     if said := shared(refused and str(refused)):

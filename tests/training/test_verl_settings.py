@@ -202,16 +202,18 @@ def test_a_dry_run_prints_what_verl_would_be_asked_for(capsys, tmp_path):
 
 def test_rows_name_their_problem_and_the_tests_stay_in_one_file(tmp_path):
     train = [Problem(f"p{n}", statement=f"say {n}", tests=[Test("", str(n))]) for n in range(2)]
-    test = [Problem("t", statement="say t", tests=[Test("", "t")])]
+    test = [Problem("p1", statement="say t", tests=[Test("", "t")])]  # a file of its own, so ids may come again
     write_files(tmp_path / "data", (train, [[5], [6, 7]]), [1, 0, 1], (test, [[8]]), eval_limit=9)
     rows = pq.read_table(tmp_path / "data" / "train.parquet").to_pylist()
-    assert [row["extra_info"]["problem"] for row in rows] == ["p1", "p0", "p1"]
+    assert [row["extra_info"]["problem"] for row in rows] == ["train/p1", "train/p0", "train/p1"]
     assert [row["extra_info"]["prompt_ids"] for row in rows] == [[6, 7], [5], [6, 7]]
     others = pq.read_table(tmp_path / "data" / "others.parquet").to_pylist()
-    assert [(row["extra_info"]["index"], row["extra_info"]["problem"]) for row in others] == [(-1, "p0"), (-2, "p1")]
+    assert [(row["extra_info"]["index"], row["extra_info"]["problem"]) for row in others] == [(-1, "train/p0"), (-2, "train/p1")]
     (row,) = pq.read_table(tmp_path / "data" / "test.parquet").to_pylist()
     assert (row["extra_info"]["limit"], row["extra_info"]["test"]) == (9, True)
-    assert [problem.id for problem in read_problems(tmp_path / "data" / "problems.jsonl")] == ["p0", "p1", "t"]
+    assert row["extra_info"]["problem"] == "test/p1"
+    answers = {problem.id: problem.tests[0].output for problem in read_problems(tmp_path / "data" / "problems.jsonl")}
+    assert answers == {"train/p0": "0", "train/p1": "1", "test/p1": "t"}
 
 
 def test_a_steps_metrics_have_our_names_and_its_parts_add_up():

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,17 +130,26 @@ def write_files(
     _write(folder / "others.parquet", [_row(-1 - at, train, at, style) for at in range(len(train[0]))])
     rows = [_row(n, test, n, style, limit=eval_limit, test=True) for n in range(len(test[0]))]
     _write(folder / "test.parquet", rows or [_row(0, train, 0, style)])  # verl wants a row, and never asks for this one
-    known = {problem.id: problem for problem in (*train[0], *test[0])}
-    write_problems(folder / "problems.jsonl", known.values())
+    write_problems(folder / "problems.jsonl", (replace(each, id=name) for name, each in named(train, test).items()))
+
+
+def named(train: Split, test: Split) -> dict[str, Problem]:
+    """All problems by names that tell the splits apart: files of both may count from 1."""
+    return {_name(problem, test=split is test): problem for split in (train, test) for problem in split[0]}
+
+
+def _name(problem: Problem, test: bool) -> str:
+    return f"{'test' if test else 'train'}/{problem.id}"
 
 
 def _row(index: int, split: Split, at: int, style: str, limit: int = 0, test: bool = False) -> dict[str, Any]:
     problem, prompt = split[0][at], split[1][at]
+    name = _name(problem, test)
     return {
         "data_source": "microcoder",
         "prompt": messages(problem, style),
-        "reward_model": {"style": "rule", "ground_truth": problem.id},
-        "extra_info": {"index": index, "problem": problem.id, "prompt_ids": prompt, "limit": limit, "test": test},
+        "reward_model": {"style": "rule", "ground_truth": name},
+        "extra_info": {"index": index, "problem": name, "prompt_ids": prompt, "limit": limit, "test": test},
     }
 
 

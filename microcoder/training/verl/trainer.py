@@ -18,7 +18,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,7 +52,7 @@ from ..launch import begin, problems_of, stage_words, stages_left, steps_done
 from ..plan import Batches, PlanError, batches, order
 from ..recorder import TrainingObserver, saving, tested, write_down
 from ..step import Batch, continued, evaluation, measures, records, resample, texts, weigh
-from .session import base_folder, session, write_files
+from .session import base_folder, named, session, write_files
 from .settings import compiled, metrics_of
 from .worker import TrainingProcess
 
@@ -265,15 +265,16 @@ def read(batch: Any, problems: Mapping[str, Problem], ends: Collection[int]) -> 
     for n, key in enumerate(batch.keys):
         ids, extra = tensors["responses"][n].tolist(), values["extra_fields"][n]
         judged = extra["reward_extra_info"]
+        problem = problems[values["extra_info"][n]["problem"]]
         response = Response(
-            problem=problems[values["extra_info"][n]["problem"]],
+            problem=problem,
             prompt=tensors["prompts"][n].tolist(),
             sample=int(values["session_id"][n]),
             ids=ids,
             logprobs=tensors["rollout_log_probs"][n].tolist(),
             truncated=not ids or ids[-1] not in ends,
             text=judged["text"],
-            verdict=Verdict.from_dict(judged["verdict"]),
+            verdict=replace(Verdict.from_dict(judged["verdict"]), problem_id=problem.id),
         )
         times = {name: {**extra, **judged}[name] for name in ("started", "ended", "asked", "judged")}
         rows.append(Row(key, batch.tags[n], int(values["index"][n]), response, times))
@@ -318,7 +319,7 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     numbers = order(len(loaded["train"][0]), counts, config.train.steps, config.train.seed)
     limit, style = config.train.eval_max_response_tokens, config.data.style
     write_files(run.path / "data", loaded["train"], numbers, loaded["test"], limit, style)
-    problems = {problem.id: problem for split in loaded.values() for problem in split[0]}
+    problems = named(loaded["train"], loaded["test"])
     ends = frozenset(end_tokens(SimpleNamespace(generation_config=_generation(source)), tokenizer))
     tests = len(loaded["test"][0])
     setup = VerlSetup(config, run, counts, observer, problems, numbers, tests, ends, tokenizer.decode)
