@@ -5,6 +5,7 @@ The table below holds what `microcoder --help` prints, so that the first touch l
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import io
 import os
@@ -123,4 +124,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         code = Refused.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = 130
+    if argv is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> None:
+    """End one of several training processes, whose open connections make the interpreter's own end abort at times."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)

@@ -6,7 +6,7 @@ rollouts.py     the rollouts of a step, an index of them, and the groups of prob
 plot.py         metrics as arrays: smoothed, cut into stages; figures of a run and of a calibration
 """
 
-from .directory import Run, checkpoints, latest_checkpoint, read_info, read_metrics
+from .directory import Run, best_step, checkpoints, latest_checkpoint, read_info, read_metrics
 from .disk import RunError
 from .rollouts import (
     Group,
@@ -25,6 +25,7 @@ __all__ = [
     "Group",
     "Run",
     "RunError",
+    "best_step",
     "checkpoints",
     "groups_of",
     "index",

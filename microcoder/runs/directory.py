@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import re
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -211,6 +212,12 @@ def checkpoints(path: str | Path) -> list[int]:
             json.loads(state.read_bytes())
             steps += [int(step[1])] if step else []
     return sorted(steps)
+
+
+def best_step(metrics: Iterable[Mapping[str, Any]], steps: Collection[int]) -> int | None:
+    """Of these steps the one with the best test accuracy, the first of equals; None: none of them was evaluated."""
+    lines = [line for line in metrics if line["step"] in steps and line.get("test_accuracy") is not None]
+    return max(lines, key=lambda line: (line["test_accuracy"], -line["step"]))["step"] if lines else None
 
 
 def latest_checkpoint(path: str | Path) -> Path | None:

@@ -105,7 +105,9 @@ class Ahead:
     def save(self, file: Path, problems: Sequence[Problem]) -> None:
         """Write down the next step's batch, if there is one."""
         if self.next is None:
+            file.unlink(missing_ok=True)  # of a try that was to go further
             return
+        file.parent.mkdir(parents=True, exist_ok=True)
         batch, numbers = self.next.whole(), {id(problem): n for n, problem in enumerate(problems)}
         record = {
             "step": self.next.step,

@@ -13,7 +13,7 @@ from ..config import Config
 from ..config import load as load_config
 from ..models import ModelSource, resolve
 from ..models.weights import load, load_tokenizer
-from ..runs import RunError, checkpoints, read_info, read_metrics
+from ..runs import RunError, best_step, checkpoints, read_info, read_metrics
 
 
 def export(run: str | Path, folder: str | Path, checkpoint: str = "last") -> Path:
@@ -51,10 +51,9 @@ def _chosen(run: Path, config: Config, wanted: str) -> tuple[Path, int]:
     if wanted == "last":
         return kept[max(kept)], max(kept)
     if wanted == "best":
-        lines = [line for line in read_metrics(run) if line["step"] in kept and line.get("test_accuracy") is not None]
-        if not lines:
+        step = best_step(read_metrics(run), kept)
+        if step is None:
             raise RunError(f"no checkpoint of {run} was evaluated at its step ({_listed(kept)}); use --checkpoint last")
-        step = max(lines, key=lambda line: (line["test_accuracy"], -line["step"]))["step"]
         return kept[step], step
     if wanted.isdigit() and int(wanted) in kept:
         return kept[int(wanted)], int(wanted)

@@ -300,7 +300,7 @@ def train_stage(setup: TrlSetup, stage: Stage, last: int) -> bool:
         last=last,
     )
     trainer.remove_callback(PrinterCallback)
-    recorder.trainer, trainer.finish_step = trainer, recorder.finish
+    recorder.trainer, trainer.finish_step, trainer.drop_old = trainer, recorder.finish, recorder.drop_old
     checkpoint = latest_checkpoint(run.path)
     setup.observer.note(stage_words(stage, steps_done(run, setup.counts), last, checkpoint))
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)

@@ -19,7 +19,7 @@ from ..advise import Advice, new_advice
 from ..config import Config
 from ..judge.base import Judging
 from ..models import ModelSource
-from ..runs import Run, RunError, write_rollouts
+from ..runs import Run, RunError, best_step, write_rollouts
 from .memory import saved_bytes
 from .plan import Batches
 from .step import Batch, continued, evaluation, measures, records, texts
@@ -64,12 +64,9 @@ class StepRecorder(TrainerCallback):
         self.started = self.optimizer_started = 0.0
         self.optimizing = 0.0
         self.finished: int | None = None  # the step that has just ended
-        self.tested: float | None = None  # its test accuracy, if there was an evaluation
         self.left = False  # SIGTERM has come: the training ends with this step
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.best_model_checkpoint:  # the run may have been moved
-            state.best_model_checkpoint = str(Path(args.output_dir) / Path(state.best_model_checkpoint).name)
         if state.global_step == 0 and not self.setup.run.metrics:
             before = self.evaluate(0)
             if before and self.trainer.is_world_process_zero():
@@ -100,10 +97,6 @@ class StepRecorder(TrainerCallback):
         ends = self.left or self.finished >= self.last
         control.should_training_stop = control.should_training_stop or ends
         control.should_save = ends or self.saves(self.finished)
-        better = self.tested is not None and (state.best_metric is None or self.tested > state.best_metric)
-        if self.setup.config.train.keep_best and control.should_save and better:
-            state.best_metric = self.tested
-            state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
         self.finished = None
 
     def finish(self, logs: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +107,7 @@ class StepRecorder(TrainerCallback):
             metrics |= self.evaluate(step)
         if self.trainer.is_world_process_zero():
             write_down(self.setup.run, self.setup.observer, self.setup.config, metrics)
-        self.finished, self.tested = step, metrics.get("test_accuracy")
+        self.finished = step
         self.reset()
         return metrics
 
@@ -174,6 +167,17 @@ class StepRecorder(TrainerCallback):
             write_rollouts(self.setup.run.path, step, rows, *texts(responses, trainer.prompt_text), test=True)
         return {**found, "evaluation_s": time.perf_counter() - started}
 
+    def drop_old(self) -> None:
+        """Remove all checkpoints but the newest ones and, where it is asked for, the best one."""
+        run, train, updates = self.setup.run, self.setup.config.train, self.setup.counts.updates
+        if not self.trainer.is_world_process_zero():
+            return
+        numbered = {int(path.name.rpartition("-")[2]): path for path in run.path.glob("checkpoints/checkpoint-*")}
+        best = best_step(run.metrics, [n // updates for n in numbered]) if train.keep_best else None
+        for number in sorted(numbered)[: -train.keep_checkpoints]:
+            if number // updates != best:
+                shutil.rmtree(numbered[number], ignore_errors=True)
+
     def reset(self) -> None:
         self.optimizing = 0.0
         self.trainer.seconds = dict.fromkeys(self.trainer.seconds, 0.0)
@@ -220,14 +224,6 @@ def checkpoint_bytes(config: Config, model: Any) -> int:
         if weight.requires_grad
     )
     return int(found) + (1 << 20)
-
-
-def drop_old(folder: Path, keep: int, best: str | None) -> None:
-    """Remove all checkpoints but the newest ones and the best one."""
-    numbered = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    for old in numbered[:-keep]:
-        if best is None or old.name != Path(best).name:
-            shutil.rmtree(old, ignore_errors=True)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,18 @@ class Batch:
     tail: Tail | None = None  # what is still being judged
     staleness: int = 0  # steps between the weights that sampled it and those that it trains
     sampled_s: float = 0.0  # where that was ahead of its step: how long it took
+
+
+def joined(parts: Sequence[Batch]) -> Batch:
+    """The batch of a step, of the parts that each device has."""
+    return Batch(
+        [row for part in parts for row in part.responses],
+        [row for part in parts for row in part.discarded],
+        {name: max(part.seconds[name] for part in parts) for name in parts[0].seconds},
+        sum(part.resampled for part in parts),
+        staleness=parts[0].staleness,
+        sampled_s=max(part.sampled_s for part in parts),
+    )
 
 
 @dataclass
@@ -108,6 +120,11 @@ def collect(
     resample(batch, numbers, more, others, settings, seed, step, first_row)
     weigh(batch.responses, settings, stage, seed, step, first_row)
     return batch
+
+
+def spare(problems: int, busy: Collection[int], device: int, devices: int) -> list[int]:
+    """What a device may draw for dynamic sampling: no problem of the step, and none that another device may draw."""
+    return [n for n in range(problems) if n not in busy][device::devices]
 
 
 def resample(

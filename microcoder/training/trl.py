@@ -32,7 +32,7 @@ from trl.models import unwrap_model_for_generation
 
 from ..collect import Repair, Responding
 from ..config import Config
-from ..grpo import Objective, Stage, policy_loss, token_logprobs
+from ..grpo import Objective, Stage, policy_loss
 from ..judge.base import Judging
 from ..models import ModelSource
 from ..models.weights import load_tokenizer
@@ -43,10 +43,11 @@ from .ahead import Ahead, saved
 from .arguments import adapter, arguments, optimizer_of
 from .packed import share_prompts
 from .plan import Batches, importance_of, objective_of, order
-from .recorder import drop_old, saving
+from .ranks import together
+from .recorder import saving
 from .sharding import allow_on_cpu
-from .step import Batch, collect, drawn, load_model
-from .update import PackedUpdates, Update, alike, dealt, nothing, scored, trained_tokens
+from .step import Batch, collect, drawn, joined, load_model, spare
+from .update import PackedUpdates, Update, alike, dealt, nothing, padded_logprobs, scored, trained_tokens
 
 SUMS = ("tokens", "clip_low", "clip_high", "kl", "loss")
 
@@ -127,8 +128,7 @@ class TrlStageTrainer(GRPOTrainer):
             self.refresh()
             self.batch = self._collect(step, self.flows)
         else:
-            kept = partial(saved, self._kept_ahead(), step, self.problems, self.prompts)
-            self.batch = self.ahead.take(step, self.last, kept)
+            self.batch = self.ahead.take(step, self.last, partial(self._saved_ahead, step))
         if self.crowded and hasattr(self.sampler, "release"):
             self.sampler.release()
         self.seconds["rollout"] += time.perf_counter() - started
@@ -140,16 +140,24 @@ class TrlStageTrainer(GRPOTrainer):
     def _dealt(self, step: int) -> list[int]:
         """The problems of a step that this device responds to."""
         share = self.counts.problems // self.counts.devices
-        first = (step - 1) * self.counts.problems + self.accelerator.process_index * share
-        return self.order[first : first + share]
+        first = self.accelerator.process_index * share
+        return self._problems_of(step)[first : first + share]
+
+    def _problems_of(self, step: int) -> list[int]:
+        return self.order[(step - 1) * self.counts.problems : step * self.counts.problems]
 
     def _kept_ahead(self) -> Path:
         """Where the checkpoint of now has the responses of the next step, or will have them."""
         return self.folder / f"checkpoint-{self.state.global_step}" / f"ahead-{self.accelerator.process_index}.json.gz"
 
+    def _saved_ahead(self, step: int) -> Batch | None:
+        """The batch of a step, as the checkpoint has it; None: a device lacks its part, so that all sample anew."""
+        found = saved(self._kept_ahead(), step, self.problems, self.prompts)
+        return None if self.most(found is None) else found
+
     def _collect(self, step: int, flows: bool) -> Batch:
         """Respond to the problems of a step."""
-        samples, groups = self.counts.samples, self._dealt(step)
+        samples, groups, process = self.counts.samples, self._dealt(step), self.accelerator.process_index
 
         def ask(chosen: Sequence[int], seed: int) -> Responding:
             sampling = self.sampling(self.stage.temperature, samples, seed)
@@ -159,12 +167,12 @@ class TrlStageTrainer(GRPOTrainer):
         return collect(
             groups,
             ask,
-            range(len(self.problems)),
+            spare(len(self.problems), self._problems_of(step), process, self.counts.devices),
             self.config.grpo,
             self.stage,
             self.config.train.seed,
             step,
-            first_row=self.accelerator.process_index * len(groups) * samples,
+            first_row=process * len(groups) * samples,
             flows=flows,
         )
 
@@ -254,16 +262,7 @@ class TrlStageTrainer(GRPOTrainer):
 
     def gathered(self) -> Batch:
         """Gather the step's batch from all devices."""
-        parts: list[Batch] = gather_object([self.batch])
-        seconds = {name: max(part.seconds[name] for part in parts) for name in parts[0].seconds}
-        return Batch(
-            [row for part in parts for row in part.responses],
-            [row for part in parts for row in part.discarded],
-            seconds,
-            sum(part.resampled for part in parts),
-            staleness=self.batch.staleness,
-            sampled_s=max(part.sampled_s for part in parts),
-        )
+        return joined(gather_object([self.batch]))
 
     # --- advantages and loss
 
@@ -277,7 +276,7 @@ class TrlStageTrainer(GRPOTrainer):
         for model in filter(None, (self.model, self.ref_model)):
             plain = self.accelerator.unwrap_model(model)
             share_prompts(plain.get_base_model() if hasattr(plain, "get_base_model") else plain, self.stage.temperature)
-        score = partial(scored, autocast=self.accelerator.autocast)
+        score = partial(scored, autocast=self._autocast)
         return PackedUpdates(
             self.counts,
             self.objective,
@@ -288,6 +287,13 @@ class TrlStageTrainer(GRPOTrainer):
             self.config.grpo.importance_cap,
             self.config.run.layout != "replicated",
         )
+
+    def _autocast(self) -> Any:
+        """DeepSpeed casts in its engine only, and passes without gradients go around that."""
+        if not self.is_deepspeed_enabled or torch.is_grad_enabled():
+            return self.accelerator.autocast()
+        settings = self.accelerator.state.deepspeed_plugin.deepspeed_config["torch_autocast"]
+        return torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=settings["enabled"])
 
     def _reference(self, packed: Any, score: Any) -> torch.Tensor:
         """Log-probabilities under the reference policy: a model of its own, or this one without its adapter."""
@@ -375,7 +381,9 @@ class TrlStageTrainer(GRPOTrainer):
         for pick, start, end in parts:
             ids, mask = input_ids[pick, start:end], attention_mask[pick, start:end]
             keep = end - (input_ids.size(1) - logits_to_keep)
-            found[pick, :keep] = self._logprobs(model, ids, mask, keep, *args, **kwargs)[0].to(found.dtype)
+            with self._autocast():
+                logprobs = self._logprobs(model, ids, mask, keep, *args, **kwargs)[0]
+            found[pick, :keep] = logprobs.to(found.dtype)
         return found, None, None
 
     def _live(self, rows: int) -> torch.Tensor | None:
@@ -395,23 +403,14 @@ class TrlStageTrainer(GRPOTrainer):
             )
             return found
         rows = kwargs.get("batch_size") or len(input_ids)
-        logprobs = []
-        for part, mask in zip(input_ids.split(rows), attention_mask.split(rows), strict=True):
-            positions = (mask.cumsum(-1) - 1).clamp(min=0)
-            output = model(
-                input_ids=part,
-                attention_mask=mask,
-                position_ids=positions,
-                use_cache=False,
-                logits_to_keep=logits_to_keep + 1,
-            )
-            logits = output.logits[:, :-1]  # (n, t, vocabulary): each predicts the token after it
-            logprobs.append(token_logprobs(logits, part[:, -logits_to_keep:], self.stage.temperature))
+        parts = zip(input_ids.split(rows), attention_mask.split(rows), strict=True)
+        logprobs = [padded_logprobs(model, *part, logits_to_keep, self.stage.temperature) for part in parts]
         return torch.cat(logprobs), None, None
 
     # --- the clock and the trackers
 
     finish_step: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    drop_old: Callable[[], None] | None = None
 
     def log(self, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         """At the end of a step, trackers are told its metrics too, by the names they have in metrics.jsonl."""
@@ -439,11 +438,12 @@ class TrlStageTrainer(GRPOTrainer):
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         started = time.perf_counter()
         with saving(self.folder / f"checkpoint-{self.state.global_step}"):
-            super()._save_checkpoint(*args, **kwargs)
-            if self.ahead is not None:
+            if self.ahead is not None:  # first, on all devices: what comes next makes the checkpoint whole
                 self.ahead.save(self._kept_ahead(), self.problems)
-        if self.is_world_process_zero():
-            drop_old(self.folder, self.config.train.keep_checkpoints, self.state.best_model_checkpoint)
+                together()
+            super()._save_checkpoint(*args, **kwargs)
+        if self.drop_old is not None:
+            self.drop_old()
         self.seconds["checkpoint"] += time.perf_counter() - started
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:

@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..collect import Response
-from ..grpo import Loss, Objective, effective_share, mismatch, policy_loss
+from ..grpo import Loss, Objective, effective_share, mismatch, policy_loss, token_logprobs
 from .packed import Packed, fill, inputs, pack
 from .plan import Batches
 from .step import Tail
@@ -256,6 +256,13 @@ def trained_tokens(inputs: dict[str, Any]) -> Tensor:
     """(n, t) 1 at tokens that are trained on: not at padding, nor where the model was told something between turns."""
     mask: Tensor = inputs["completion_mask"]
     return mask if "tool_mask" not in inputs else mask * inputs["tool_mask"]
+
+
+def padded_logprobs(model: Any, ids: Tensor, mask: Tensor, keep: int, temperature: float) -> Tensor:
+    """(n, keep) log-probabilities of the last tokens of padded rows."""
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    output = model(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False, logits_to_keep=keep + 1)
+    return token_logprobs(output.logits[:, :-1], ids[:, -keep:], temperature)  # each predicts the token after it
 
 
 def alike(mask: Tensor, keep: int, live: Tensor | None, rows: int) -> Iterator[tuple[Tensor, int, int]]:

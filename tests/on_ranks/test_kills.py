@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -11,7 +14,7 @@ from safetensors.torch import load_file
 
 from benchmarks.training.kills import begin, difference, finish, kill, ranks_of
 from microcoder.models import resolve
-from microcoder.runs import latest_checkpoint, read_info, read_metrics
+from microcoder.runs import Run, latest_checkpoint, read_info, read_metrics
 from microcoder.training.card import export
 from microcoder.training.ranks import GRACE_S
 
@@ -44,8 +47,9 @@ def test_a_killed_rank_ends_the_others_and_the_run_goes_on_exactly(whole):
     assert f"microcoder train {folder} --resume" in report["said"][0]
     assert read_info(folder)["status"] == "failed" and "rank 1" in read_info(folder)["reason"]
     process = begin(folder)
-    while process.poll() is None and len(ranks := ranks_of(process)) < 2:
+    while process.poll() is None and read_info(folder)["status"] != "running":
         time.sleep(0.05)
+    ranks = ranks_of(process)
     process.send_signal(signal.SIGINT)  # Ctrl-C, while it goes on
     said, _ = process.communicate(timeout=10 * GRACE_S)
     assert process.returncode == 130 and "--resume" in said and not any(rank.is_running() for rank in ranks.values())
@@ -61,6 +65,29 @@ def test_a_killed_rank_ends_the_others_and_the_run_goes_on_exactly(whole):
     assert (info["status"], info["reason"], info["steps_done"]) == ("stopped", "SIGTERM", 2)
     finish(folder)
     assert difference(whole, folder) == ""
+
+
+def test_a_run_that_is_there_is_refused_and_left_as_it_is(whole, tmp_path):
+    """Whether it has ended, or another process has just begun it and no step is done."""
+    ended, begun = tmp_path / "ended", tmp_path / "begun"
+    shutil.copytree(whole, ended)
+    with Run.create(begun, (whole / "config.toml").read_text(), {}):
+        for folder, status in ((ended, "finished"), (begun, "running")):
+            words = [f"train.folder={tmp_path}", f"train.name={folder.name}"]
+            command = [sys.executable, "-m", "microcoder.cli", "train", str(whole / "config.toml"), *words]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 2, done.stderr
+            assert {"finished": "already holds a run", "running": "is in use by process"}[status] in done.stderr
+            assert read_info(folder)["status"] == status
+
+
+def test_a_refused_resume_leaves_the_settings_as_they_were(whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    command = [sys.executable, "-m", "microcoder.cli", "train", str(folder), "--resume", "run.layout=replicated"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and "run.layout=fsdp" in " ".join(done.stderr.split())
+    assert (folder / "config.toml").read_text() == (whole / "config.toml").read_text()
 
 
 def test_another_number_of_processes_is_refused_and_says_why(whole):

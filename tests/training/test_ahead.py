@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from served_model import Served, serving
 from train_runs import Listening, resumed, same, settings, timeless, trained, weights
+from transformers import Trainer
 
 from microcoder.runs import RunError, read_info, read_metrics
 from microcoder.training.plan import PlanError, batches, importance_of, lacking, settled
@@ -62,6 +63,18 @@ def test_a_resumed_run_trains_on_the_responses_that_were_sampled_ahead_bit_for_b
     again = resumed(tmp_path / "run", *RUN, "rollout.ahead=1")
     assert same(weights(tmp_path / "run"), weights(path))
     assert repr(timeless(again)) == repr(timeless(lines))  # as text: what is not a number equals nothing
+
+
+def test_a_checkpoint_is_whole_only_when_it_has_the_next_steps_responses(monkeypatch, tmp_path):
+    seen, whole = [], Trainer._save_checkpoint
+
+    def spy(trainer, *args, **kwargs):
+        seen.append(trainer._kept_ahead().exists())
+        whole(trainer, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "_save_checkpoint", spy)
+    trained(tmp_path / "run", *RUN, "train.steps=2", "rollout.ahead=1")
+    assert seen == [True, False]  # the last step has no next
 
 
 def test_a_server_samples_the_next_step_from_weights_that_were_brought_before_it(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from safetensors.torch import load_file
-from train_runs import trained, weights
+from train_runs import resumed, trained, weights
 
 from microcoder.models import resolve
 from microcoder.models.weights import load
@@ -28,6 +28,16 @@ def test_the_last_and_the_best_checkpoint_are_kept(run):
     accuracy = {line["step"]: line["test_accuracy"] for line in read_metrics(run) if line["step"]}
     best = min(step for step in accuracy if accuracy[step] == max(accuracy.values()))
     assert checkpoints(run) == sorted({best, 4})
+
+
+def test_the_best_checkpoint_is_kept_by_a_run_that_was_moved(tmp_path):
+    words = (*TESTED, "train.keep_checkpoints=1", "train.keep_best=true", "train.lr=1e-1")  # so that it gets worse
+    trained(tmp_path / "here" / "run", *words, "train.steps=2")
+    (tmp_path / "here").rename(tmp_path / "there")
+    lines = resumed(tmp_path / "there" / "run", *words, "train.steps=4")
+    accuracy = {line["step"]: line["test_accuracy"] for line in lines if line["step"]}
+    best = min(step for step in accuracy if accuracy[step] == max(accuracy.values()))
+    assert best < 3 and checkpoints(tmp_path / "there" / "run") == [best, 4]
 
 
 def test_an_export_is_whole_in_bfloat16_and_has_a_card_with_the_run_s_figures(run, tmp_path):

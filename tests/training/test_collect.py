@@ -13,7 +13,7 @@ from microcoder.grpo import Stage, group_diversity
 from microcoder.judge import Judge
 from microcoder.sampling import Completion
 from microcoder.schema import Problem, Test, Verdict
-from microcoder.training.step import collect, continued, measures, records
+from microcoder.training.step import collect, continued, measures, records, spare
 
 RIGHT = "It is one.\n```python\nprint(1)\n```"
 AGAIN = "Let me think: one.\n```python\nprint(1)\n```"  # another text with the same program
@@ -246,6 +246,12 @@ def test_dynamic_sampling_gives_up_after_its_rounds_and_never_asks_for_a_problem
     assert [row.problem.id for row in batch.responses] == ["p0"] * 4 + ["p1"] * 4
     assert rows(batch, "advantage") == [0] * 8
     assert (len(batch.discarded), batch.resampled) == (16, 0)
+
+
+def test_no_device_draws_a_problem_of_the_step_or_one_that_another_may_draw():
+    drawn = [spare(9, busy={0, 4, 7}, device=device, devices=2) for device in range(2)]
+    assert drawn == [[1, 3, 6], [2, 5, 8]]
+    assert spare(4, busy={1, 2}, device=0, devices=1) == [0, 3]
 
 
 def test_dynamic_sampling_ends_when_no_other_problem_is_left(judge):

@@ -208,7 +208,8 @@ def test_rows_name_their_problem_and_the_tests_stay_in_one_file(tmp_path):
     assert [row["extra_info"]["problem"] for row in rows] == ["train/p1", "train/p0", "train/p1"]
     assert [row["extra_info"]["prompt_ids"] for row in rows] == [[6, 7], [5], [6, 7]]
     others = pq.read_table(tmp_path / "data" / "others.parquet").to_pylist()
-    assert [(row["extra_info"]["index"], row["extra_info"]["problem"]) for row in others] == [(-1, "train/p0"), (-2, "train/p1")]
+    about = [row["extra_info"] for row in others]
+    assert [(row["index"], row["problem"]) for row in about] == [(-1, "train/p0"), (-2, "train/p1")]
     (row,) = pq.read_table(tmp_path / "data" / "test.parquet").to_pylist()
     assert (row["extra_info"]["limit"], row["extra_info"]["test"]) == (9, True)
     assert row["extra_info"]["problem"] == "test/p1"
