@@ -19,13 +19,12 @@ def command(run: str, folder: str, checkpoint: str, push: str | None) -> None:
     Whole weights in bfloat16, an adapter merged, the tokenizer, and a model card with the run's figures.
     """
     from ..models import ModelError
-    from ..models.hub import check, send
     from ..runs import RunError
-    from ..training.card import export
+    from ..training.card import check_name, export, send
 
     try:
         if push:
-            check(push)
+            check_name(push)
         made_of = export(run, folder, checkpoint)
         echo(f"{folder}: from {made_of}; to use it: model.name={folder}, or microcoder eval {folder}")
         if push:

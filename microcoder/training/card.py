@@ -1,4 +1,4 @@
-"""A trained model for use elsewhere: whole weights in bfloat16, adapters merged, a card with the run's figures."""
+"""A trained model for use elsewhere: whole weights in bfloat16, adapters merged, a card with the run's figures; the hub."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from ..config import Config
 from ..config import load as load_config
 from ..models import ModelSource, resolve
+from ..models.names import HUB_ID
 from ..models.weights import load, load_tokenizer
 from ..runs import RunError, best_step, checkpoints, read_info, read_metrics
 
@@ -102,3 +103,32 @@ def card(run: Path, info: dict[str, Any], config: Config, step: int) -> str:
     else:
         about += ["", "The run had no evaluation."]
     return "\n".join([*head, *about]) + "\n"
+
+
+# --- the Hugging Face hub
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be sent to, as far as this machine knows: what is no OWNER/NAME, or no token."""
+    from huggingface_hub import get_token
+
+    if not HUB_ID.fullmatch(name) or "/" not in name:
+        raise RunError(f"{name!r} is no name on the hub: OWNER/NAME, of letters, digits, '-', '_' and '.'")
+    if not get_token():
+        raise RunError("sending to the hub needs a token that may write: hf auth login, or HF_TOKEN")
+
+
+def send(folder: str | Path, name: str) -> str:
+    """Send the files of a folder as the model OWNER/NAME, and return its address. A new repository is private."""
+    from huggingface_hub import HfApi
+
+    hub = HfApi()
+    try:
+        address = hub.create_repo(name, private=True, exist_ok=True)
+        hub.upload_folder(repo_id=name, folder_path=folder, commit_message="Trained with MicroCoder")
+    except Exception as error:  # of the hub, of its library, of what is on the way; the model is not lost
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise RunError(
+            f"the model is in {folder}, but could not be sent: {reason}\nOnce that is mended: hf upload {name} {folder}"
+        ) from None
+    return str(address)

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from microcoder.cli import cli
-from microcoder.models import ModelError
-from microcoder.models.hub import check
+from microcoder.runs import RunError
+from microcoder.training.card import check_name
 
-SEND = "import sys; from microcoder.models.hub import send; print(send(*sys.argv[1:]))"
+SEND = "import sys; from microcoder.training.card import send; print(send(*sys.argv[1:]))"
 
 
 class Hub(ThreadingHTTPServer):
@@ -127,8 +127,8 @@ def test_what_cannot_be_sent_is_said_with_where_the_model_is(hub, folder, token)
 @pytest.mark.parametrize("name", ["model", "me/my model", "me/model/more", "/me"])
 def test_a_name_that_is_none_is_refused(name, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "good")
-    with pytest.raises(ModelError, match="OWNER/NAME"):
-        check(name)
+    with pytest.raises(RunError, match="OWNER/NAME"):
+        check_name(name)
 
 
 def test_without_a_token_nothing_is_begun(monkeypatch, tmp_path):
