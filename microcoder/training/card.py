@@ -1,4 +1,4 @@
-"""A trained model for use elsewhere: whole weights in bfloat16, adapters merged, a card with the run's figures; the hub."""
+"""A trained model for use elsewhere: whole, in bfloat16, adapters merged, a card with the run's figures; the hub."""
 
 from __future__ import annotations
 
