@@ -145,7 +145,7 @@ class Problem(_Marked):
             _known(cls, record, where)
         else:
             record["extra"] = _extra(cls, record, where)
-        tests = [_test(t, where, n) for n, t in enumerate(_list(record, "tests", where))]
+        tests = [_test(t, where, n, record.get("kind")) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
             example = '{"tolerance": 1e-6}'
@@ -227,6 +227,7 @@ class Solution:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Solution:
         # Further fields (the model's name, a seed, a score) are the user's own and are not looked at.
+        record = {k: v for k, v in record.items() if not _nothing(v)}
         if record.get("problem_id") is None:
             raise SchemaError(f'a solution needs a "problem_id"{nearest("problem_id", record)}')
         given = [k for k in ("code", "completion") if record.get(k) is not None]
@@ -451,16 +452,24 @@ def _list(record: dict[str, Any], name: str, where: str) -> list[Any]:
     return list(value)
 
 
-def _test(record: Any, where: str, n: int) -> Test:
+def _test(record: Any, where: str, n: int, kind: Any) -> Test:
     if isinstance(record, Test):
         return record
     if not isinstance(record, dict) or "input" not in record or "output" not in record:
         raise SchemaError(f'{where}: test {n} must be an object with "input" and "output"')
-    given, wanted = (v if isinstance(v, str) else json.dumps(v) for v in (record["input"], record["output"]))
+    given, wanted = (_text(record[name], kind) for name in ("input", "output"))
     limit = record.get("time_limit_s")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e6):
         raise SchemaError(f"{where}: time_limit_s of test {n} is {quoted(limit)}; it must be a positive number")
     return Test(given, wanted, limit)
+
+
+def _text(value: Any, kind: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if kind == "stdin" and isinstance(value, list) and all(isinstance(line, str | int | float) for line in value):
+        return "\n".join(line if isinstance(line, str) else json.dumps(line) for line in value)  # its lines
+    return json.dumps(value)
 
 
 def _without_defaults(record: Any) -> dict[str, Any]:

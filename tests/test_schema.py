@@ -1,10 +1,10 @@
-"""Problems are counted by difficulty in one way everywhere."""
+"""Problems and solutions as they are read; problems are counted by difficulty in one way everywhere."""
 
 from __future__ import annotations
 
 import pytest
 
-from microcoder.schema import Problem, bands, in_order
+from microcoder.schema import Problem, Solution, bands, in_order
 
 
 def problems(*levels: str | float | None) -> list[Problem]:
@@ -50,3 +50,20 @@ def test_many_ratings_as_labels_are_bands_and_other_labels_stay():
 def test_bands_come_from_easy_to_hard():
     names = ["hard", "0.8-1", "z", "easy", "-0.2-0", "0.2-0.4", "10", "2", "medium", "", "0.2-0.4"]
     assert in_order(names) == ["easy", "medium", "hard", "-0.2-0", "0.2-0.4", "0.8-1", "2", "10", "", "z"]
+
+
+def test_a_solution_of_a_pandas_row_has_no_nan_for_what_it_lacks():
+    row = {"problem_id": "a", "code": float("nan"), "completion": "x", "id": float("nan"), "language": float("nan")}
+    assert Solution.from_dict(row) == Solution("a", completion="x")
+
+
+def test_lines_of_a_stdin_test_may_be_a_list():
+    record = {"id": "a", "kind": "stdin", "tests": [{"input": ["2", "1 2"], "output": [3, "4"]}]}
+    (test,) = Problem.from_dict(record).tests
+    assert (test.input, test.output) == ("2\n1 2", "3\n4")
+
+
+def test_a_list_of_a_function_test_is_its_value():
+    record = {"id": "a", "kind": "function", "entry_point": "f", "tests": [{"input": [["a"], 2], "output": ["a"]}]}
+    (test,) = Problem.from_dict(record).tests
+    assert (test.input, test.output) == ('[["a"], 2]', '["a"]')

@@ -79,9 +79,11 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         low, high = (100 * (row[name] or 0.0) for name in ("low", "high"))
         interval = f" ({low:.1f} to {high:.1f})" if low < high else ""
+        accuracy = "-" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f}%{interval}"
+        diversity = "-" if row["diversity"] is None else f"{row['diversity']:.3f}"
         lines.append(
-            f"| {row['model']} | {row['temperature']:g} | {100 * row['accuracy']:.1f}%{interval} | "
-            f"{row['diversity']:.3f} | {row['length']:.0f} | {100 * row['truncated_share']:.1f}% |"
+            f"| {row['model']} | {row['temperature']:g} | {accuracy} | "
+            f"{diversity} | {row['length']:.0f} | {100 * row['truncated_share']:.1f}% |"
         )
     return "\n".join(lines) + "\n"
 

@@ -38,6 +38,7 @@ class Check:
 
 
 NO_PLAIN_VALUE = Match("", "the answer has no plain value")  # what the answer is can be told inside only
+UNCHANGEABLE = (str, bytes, int, float, complex, tuple, frozenset, type(None))  # no function changes one in place
 MAX_EXPECTED_DIGITS = 200_000  # of an integer in a problem: reading it is quadratic
 
 
@@ -143,7 +144,8 @@ def _function(
 
     def judge(output: bytes, helpers: Helpers) -> Match:
         answer = values.answer(output)
-        changed = answer_is == "argument" or (answer_is == "either" and answer["r"] is None)
+        either = answer_is == "either" and answer["r"] is None and not isinstance(answer.get("m"), UNCHANGEABLE)
+        changed = answer_is == "argument" or either
         got = answer["m"] if changed and "m" in answer else answer["r"]
         if problem.compare.checker:
             return helpers.check(given, natural(got), expected)

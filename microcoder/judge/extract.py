@@ -33,15 +33,21 @@ def code_block(completion: str, language: str = "python") -> str | None:
         this, info = mark
         if _closes(mark, fence):
             if not kind or kind in tags:
-                found[bool(kind)] = "\n".join(lines)
+                blank = not any(map(str.strip, lines))  # the program is the one before, if there was one
+                found[bool(kind)] = found.get(bool(kind), "") if blank else "\n".join(lines)
             fence = ""
         elif not fence or info:  # a tagged fence inside an open block: the model began anew
             fence, indent, lines = this, line[: len(line) - len(line.lstrip(" \t"))], []
-            kind = info.lower().split(maxsplit=1)[0].strip("{}.") if info else ""
+            kind = _kind(info)
         else:
             lines.append(line)
-    program = found.get(True, found.get(False, ""))
-    return program if program.strip() else None
+    return found.get(True, found.get(False)) or None
+
+
+def _kind(info: str) -> str:
+    """The language that a fence names: "python" of "python3.11", "{.python .numberLines}", "python:main.py"."""
+    named = re.split(r"[\s:,]", info.lower().lstrip("{. "), maxsplit=1)[0].rstrip("}")
+    return named.partition(".")[0]
 
 
 def answer(completion: str) -> str:

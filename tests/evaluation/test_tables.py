@@ -247,6 +247,13 @@ def test_the_figure_names_its_models_and_temperatures_and_is_the_same_each_time(
     assert drawn == (tmp_path / "b.svg").read_text()
 
 
+def test_a_temperature_at_which_nothing_could_be_judged_has_a_dash_in_the_table():
+    from microcoder.evaluation.temperatures import _table
+
+    row = {"model": "a", "temperature": 1.0, "accuracy": None, "low": None, "high": None, "diversity": None}
+    assert "| a | 1 | - | - | 12 | 0.0% |" in _table([row | {"length": 12.0, "truncated_share": 0.0}])
+
+
 def test_a_figure_of_one_temperature_without_diversity_says_what_is_missing(tmp_path):
     from microcoder.evaluation.temperatures import plot_temperatures
 

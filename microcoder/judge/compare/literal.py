@@ -132,7 +132,9 @@ def _build(frame: _Frame) -> Any:
     if frame.pairs or (frame.pairs is None and not items):
         pairs = zip(items[::2], items[1::2], strict=True)
         return {key(name, strict_bool=True): value for name, value in pairs}
-    return frozenset(key(item, strict_bool=True) for item in items)
+    found = frozenset(key(item, strict_bool=True) for item in items)
+    _check(len(found) == len(items))  # no set is written with an element twice
+    return found
 
 
 def _atom(found: re.Match[str]) -> Any:
