@@ -6,6 +6,7 @@ milliseconds. `Problem.from_dict` and its like check what they read and say what
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import hashlib
@@ -134,7 +135,8 @@ class Problem(_Marked):
         record["id"] = str(record["id"])
         for name in NESTED:
             if isinstance(record.get(name), str) and record[name][:1] in ("[", "{"):
-                record[name] = _unpacked(record[name])
+                with contextlib.suppress(ValueError):
+                    record[name] = json.loads(record[name])
         if isinstance(record.get("tests"), str):
             record["tests"] = _json(record["tests"], where, "tests")
         if isinstance(record.get("asserts"), str):
@@ -431,13 +433,6 @@ def _some(record: dict[str, Any]) -> str:
     return (", ".join(names) or "no field at all") + (f" and {more} more" if more else "")
 
 
-def _unpacked(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _json(text: str, where: str, name: str) -> Any:
     try:
         return json.loads(text)
@@ -465,11 +460,9 @@ def _test(record: Any, where: str, n: int, kind: Any) -> Test:
 
 
 def _text(value: Any, kind: Any) -> str:
-    if isinstance(value, str):
-        return value
     if kind == "stdin" and isinstance(value, list) and all(isinstance(line, str | int | float) for line in value):
-        return "\n".join(line if isinstance(line, str) else json.dumps(line) for line in value)  # its lines
-    return json.dumps(value)
+        return "\n".join(_text(line, kind) for line in value)  # its lines
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _without_defaults(record: Any) -> dict[str, Any]:
