@@ -36,16 +36,9 @@ LABELS = ("easy", "medium", "hard")  # of difficulty, where a problem has one of
 FEW = 10  # different whole numbers that are a band each
 ACCEPTED = "accepted"
 VERDICTS = (
-    ACCEPTED,
-    "wrong_answer",
-    "time_limit",
-    "memory_limit",
-    "output_limit",
-    "runtime_error",
-    "compile_error",
-    "no_code",
+    ACCEPTED, "wrong_answer", "time_limit", "memory_limit", "output_limit", "runtime_error", "compile_error", "no_code",
     "internal_error",
-)
+)  # fmt: skip
 
 NESTED = ("tests", "asserts", "compare", "tags", "solutions", "lineage", "extra")  # JSON text in a Parquet column
 JUDGED = (  # the fields of a problem that a verdict depends on
@@ -139,15 +132,20 @@ class Problem(_Marked):
                     record[name] = json.loads(record[name])
         if isinstance(record.get("tests"), str):
             record["tests"] = _json(record["tests"], where, "tests")
-        if isinstance(record.get("asserts"), str):
-            record["asserts"] = [record["asserts"]]
+        for name in ("asserts", "tags"):
+            if isinstance(record.get(name), str):
+                record[name] = [record[name]]
+        for name in (f.name for f in dataclasses.fields(cls) if f.type == "str" and f.name in record):
+            if isinstance(record[name], list | dict | bytes):
+                raise SchemaError(f"{where}: {name} must be text, not {quoted(record[name])}")
+            record[name] = str(record[name])  # a rating or a date
         if isinstance(record.get("compare"), str):
             record["compare"] = {"policy": record["compare"]}
         if strict:
             _known(cls, record, where)
         else:
             record["extra"] = _extra(cls, record, where)
-        tests = [_test(t, where, n, record.get("kind")) for n, t in enumerate(_list(record, "tests", where))]
+        tests = [_test(t, where, n, record.get("kind", "stdin")) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
             example = '{"tolerance": 1e-6}'
@@ -170,6 +168,8 @@ class Problem(_Marked):
             raise SchemaError(
                 f"{where}: compare.policy evalplus compares returned values; of a stdin problem there are none"
             )
+        if not isinstance(self.difficulty_score, int | float | None):
+            raise SchemaError(f"{where}: difficulty_score is {quoted(self.difficulty_score)}; it must be a number")
         for name in ("time_limit_s", "memory_mb"):
             value = getattr(self, name)
             if value is not None and (

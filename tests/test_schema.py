@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from microcoder.schema import Problem, Solution, bands, in_order
+from microcoder.schema import Problem, SchemaError, Solution, bands, in_order
 
 
 def problems(*levels: str | float | None) -> list[Problem]:
@@ -58,12 +58,22 @@ def test_a_solution_of_a_pandas_row_has_no_nan_for_what_it_lacks():
 
 
 def test_lines_of_a_stdin_test_may_be_a_list():
-    record = {"id": "a", "kind": "stdin", "tests": [{"input": ["2", "1 2"], "output": [3, "4"]}]}
-    (test,) = Problem.from_dict(record).tests
-    assert (test.input, test.output) == ("2\n1 2", "3\n4")
+    record = {"id": "a", "tests": [{"input": ["2", "1 2"], "output": [3, "4"]}]}
+    for kind in ({}, {"kind": "stdin"}):
+        (test,) = Problem.from_dict(record | kind).tests
+        assert (test.input, test.output) == ("2\n1 2", "3\n4")
 
 
 def test_a_list_of_a_function_test_is_its_value():
     record = {"id": "a", "kind": "function", "entry_point": "f", "tests": [{"input": [["a"], 2], "output": ["a"]}]}
     (test,) = Problem.from_dict(record).tests
     assert (test.input, test.output) == ('[["a"], 2]', '["a"]')
+
+
+def test_numbers_where_text_belongs_become_text_and_lists_are_refused():
+    record = {"id": 1, "difficulty": 1200, "date": 2024, "tags": "dp", "tests": [{"input": "", "output": ""}]}
+    problem = Problem.from_dict(record)
+    assert (problem.id, problem.difficulty, problem.date, problem.tags) == ("1", "1200", "2024", ["dp"])
+    for field, value in (("title", ["a"]), ("difficulty_score", "3")):
+        with pytest.raises(SchemaError, match=field):
+            Problem.from_dict(record | {field: value})

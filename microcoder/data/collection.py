@@ -14,11 +14,26 @@ from pathlib import Path
 from typing import Any
 
 from ..schema import Problem
-from .parts import OUTSIDE, SIZE, Counts, Loss, begin, count_part, kept_parts, write_json, write_part
+from .parts import (
+    OUTSIDE,
+    SIZE,
+    Counts,
+    Loss,
+    begin,
+    count_part,
+    kept_parts,
+    name_of,
+    read_lines,
+    read_losses,
+    read_records,
+    write_json,
+    write_part,
+)
 from .pipeline import StepProgress, WorkerContext
 from .record import Dropped, Record
 from .settings import Source
-from .sources import SourceError, Unreadable, collect, detect
+from .sources import SourceError, Unreadable, collect, detect, free
+from .sources.rows import rows
 
 NAME = "collect/1-read"
 SOURCES = "sources.json"  # beside the parts: the name and the file of each source, by the number in a part's name
@@ -49,10 +64,33 @@ def collect_all(
         for counts in pool.map(work, jobs):
             total.add(counts)
             progress.part(counts)
+        if len(jobs) > 1:
+            _apart(folder, pool)
     seconds = time.monotonic() - started
     write_json(folder / "done.json", {**total.to_dict(), "seconds": round(seconds, 2), "digest": digest})
     progress.done(NAME, total, seconds, again=False)
     return kept_parts(folder), digest
+
+
+def _apart(folder: Path, pool: ProcessPoolExecutor) -> None:
+    """Make ids unique across sources too, as of two files that both count from 1: the first one keeps its id."""
+    taken: dict[str, int] = {}
+    parts = kept_parts(folder)
+    for part, idents in zip(parts, pool.map(_idents, parts), strict=True):
+        names = [free(ident, taken) for ident in idents]
+        if names == idents:
+            continue
+        records = list(read_records(part))
+        for record, name in zip(records, names, strict=True):
+            if record.problem.id != name:
+                record.did(f"collect: the id was {record.problem.id}, which another source has too")
+                record.problem.id = name
+        losses = list(read_losses(folder / "dropped" / part.name))
+        write_part(folder, name_of(part), [*records, *losses])
+
+
+def _idents(part: Path) -> list[str]:
+    return [json.loads(line)["problem"]["id"] for line in read_lines(part)]
 
 
 def by_number(out: Path) -> dict[str, dict[str, str]]:
@@ -102,6 +140,9 @@ def layout_of(source: Source) -> str:
     except (OSError, ValueError) as error:
         raise SourceError(f"{source.path} cannot be read: {error}") from None
     if layout is None:
+        _, row = next(rows(source.path), ("", Unreadable(source.path, "", "it is empty")))
+        if isinstance(row, Unreadable):
+            raise SourceError(f"{row.where} cannot be read: {row.detail}")
         raise SourceError(
             f'{source.path} has none of the known layouts; name one (read = "apps"), or say what its columns are: '
             'read = "generic", mapping = {id = "name", statement = "question", tests = "cases"}'

@@ -42,7 +42,7 @@ from .filter.quality import quality
 from .filter.relevance import relevance
 from .filter.signature import signature
 from .forge.whole import author_settings, forge_with, stamps
-from .parts import read_records, stamp
+from .parts import OUTSIDE, read_records, stamp
 from .pipeline import STAGES, Cores, PipelineStep
 from .process import process
 from .record import DataError, Dropped, Record
@@ -178,8 +178,18 @@ def evaluation_set(parts: list[Path], cores: Cores, *, sources: str, file: str, 
             for found in read(source, layout_of(source)):
                 if isinstance(found, Record):
                     yield found.problem
+                elif found[1].reason != OUTSIDE:  # nothing could be compared with it: a leak nobody would see
+                    lost.append(f"{found[0].problem.id}: {found[1].reason}, {found[1].detail}")
 
-    write_whole(Path(file), pickle.dumps(EvaluationSet.build(problems(), spread=cores.map)))
+    lost: list[str] = []
+    built = EvaluationSet.build(problems(), spread=cores.map)
+    if lost or not built:
+        first = f"{len(lost)} rows cannot be read, the first: {lost[0]}" if lost else "they hold no problem"
+        raise DataError(
+            f"the evaluation sets (filter.evaluation) are to be kept out of the data, but {first}. "
+            "Mend the file, name its layout, or take such rows out of it"
+        )
+    write_whole(Path(file), pickle.dumps(built))
     return {"file": file, "made": stamp(file)}
 
 

@@ -33,6 +33,7 @@ AHEAD = (
     "contextlib calendar textwrap concurrent.futures asyncio abc numbers timeit inspect hashlib unicodedata pprint"
 ).split()
 HEAVY = ("numpy", "scipy", "pandas", "sympy", "networkx", "sortedcontainers")
+LARGE = ("scipy", "pandas", "sympy", "networkx")  # of them: a zygote keeps the package, not all of its parts
 SORTED = ("SortedList", "SortedDict", "SortedSet")  # of sortedcontainers
 
 

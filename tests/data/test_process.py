@@ -200,6 +200,7 @@ def test_a_contradiction_of_tests_and_code_is_dropped(record):
     "fields",
     [
         {"tests": [Test('{"a": 1, "b": 2}', "3")]},
+        {"tests": [Test("[(1, 2), {3}]", "(1, {2})"), Test("[(1, 2), {4}]", "2j")]},  # values that JSON does not have
         {"tests": [Test("[" + "9" * 5_000 + ", 1]", "1e400")]},
         {"starter_code": "def add(*args, **more):", "tests": [Test("[1]", "3"), Test('{"z": 1}', "3")]},
         {"starter_code": "# class Tree { }\nint add(int a, int b)"},

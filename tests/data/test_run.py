@@ -250,6 +250,37 @@ def test_what_somebody_else_has_in_the_output_folder_is_neither_removed_nor_writ
     assert (tmp_path / "filter/mine/notes.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("cut.jsonl", '{"id": "a", "tests": [{"input": "1"', "cut.jsonl:1"),
+        ("half.jsonl", '{"id": "a", "tests": [{"input": "", "output": ""}]}\nno JSON\n', "half.jsonl:2"),
+        ("packed.jsonl.gz", "this was never packed", "cannot be read"),
+        ("none.jsonl", "", "it is empty"),
+    ],
+)
+def test_an_evaluation_set_that_cannot_be_read_ends_the_run(made, tmp_path, name, text, words):
+    folder, _ = made
+    (tmp_path / name).write_text(text)
+    evaluation = f"filter.evaluation=[{{path = '{tmp_path / name}'}}]"
+    ended = run("run", folder / "data.toml", f"output.folder={tmp_path / 'out'}", evaluation)
+    assert ended.exit_code != 0 and words in ended.output and "Traceback" not in ended.output
+
+
+def test_problems_of_two_sources_with_the_same_ids_are_told_apart(tmp_path):
+    for n, what in enumerate(("divisible by three", "odd, counted only where the element is also negative")):
+        test = ("x % 3 == 0", "x % 2 and x < 0")[n]
+        write_problems(tmp_path / f"{n}.jsonl", [replace(summing(1, what, test), id="1")])
+    (tmp_path / "data.toml").write_text(
+        "".join(f"[[collect.sources]]\npath = '{tmp_path / f'{n}.jsonl'}'\n" for n in range(2))
+    )
+    made = run("run", tmp_path / "data.toml", f"output.folder={tmp_path / 'out'}", "filter.licences=[]")
+    assert made.exit_code == 0, made.output
+    found = list(read_problems(tmp_path / "out/dataset/problems.parquet"))
+    assert [problem.id for problem in found] == ["1", "1#2"]
+    assert "collect: the id was 1, which another source has too" in found[1].lineage
+
+
 # the library: what the command prints can be had as values
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from microcoder import Judge, Solution
 from microcoder.data.record import Record
-from microcoder.data.sources import READERS, SourceError, Unreadable, collect, detect
+from microcoder.data.sources import READERS, SourceError, Unreadable, collect, detect, free
 from microcoder.schema import Problem, Test
 
 
@@ -387,6 +387,12 @@ def test_inputs_without_outputs_are_kept_and_told(tmp_path):
     assert found.lineage[1] == "collect: the tests have no expected outputs"
 
 
+def test_a_test_without_an_output_among_others_is_left_out_and_told(tmp_path):
+    found = problem(tmp_path, "apps", input_output=json.dumps({"inputs": ["1\n", "2\n"], "outputs": ["1\n", None]}))
+    assert found.tests == [Test("1\n", "1\n")]
+    assert found.lineage[1] == "collect: 1 tests without an expected output left out"
+
+
 def test_no_tests_at_all_are_for_process_to_judge(tmp_path):
     assert problem(tmp_path, "apps", input_output="").tests == []
 
@@ -512,6 +518,11 @@ def test_ids_are_unique_and_do_not_depend_on_the_order(tmp_path):
     first = [r.problem.id for r in collect("deepcoder", write(tmp_path / "a.jsonl", ROWS["deepcoder"], other))]
     second = [r.problem.id for r in collect("deepcoder", write(tmp_path / "b.jsonl", other, ROWS["deepcoder"], other))]
     assert second == [first[1], first[0], f"{first[1]}#2"]
+
+
+def test_an_id_that_looks_like_a_second_one_is_not_given_twice(tmp_path):
+    taken: dict[str, int] = {}
+    assert [free(ident, taken) for ident in ("a", "a#2", "a", "a", "a#2")] == ["a", "a#2", "a#3", "a#4", "a#2#2"]
 
 
 def test_a_source_can_be_given_another_name(tmp_path):

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -321,3 +322,12 @@ def test_tests_go_on_until_both_policies_have_failed():
     assert [(t.verdict, t.also) for t in verdict.tests] == [("accepted", "wrong_answer"), ("wrong_answer",) * 2]
     assert (verdict.verdict, verdict.also) == ("wrong_answer", "wrong_answer")
     assert verdict.message.startswith("test 1") and verdict.also_message.startswith("test 0")
+
+
+def test_a_limit_of_a_test_leaves_time_to_import_large_packages():
+    problem = replace(SQUARE, tests=[Test("2\n", "4\n", time_limit_s=0.1)])
+    work = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass\n"
+    program = work + "print(int(input()) ** 2)"
+    with Judge(workers=1) as judge:
+        assert judge.check(problem, code=program).verdict == "time_limit"
+        assert judge.check(problem, code=f"if False:\n    import scipy.stats\n{program}").accepted

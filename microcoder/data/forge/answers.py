@@ -48,6 +48,7 @@ _DEMANDED = re.compile(  # an order: what a statement says of one may be meant f
     re.I,
 )
 _EACH = re.compile(r"\bquer(?:y|ies)\b|\btest ?cases?\b|\bfor each\b|\beach (?:of|line|day|step)\b|\bi-th line\b", re.I)
+_ONE_LINE = re.compile(r"\b(?:(?:one|same|single) line|space[- ]separated|separated by (?:a |single )?spaces?)\b", re.I)
 _WITHIN = re.compile(
     r"\b(?:within|errors?|precision|tolerance|off by)\b[^.\n]{0,80}?"
     r"(?:10\^?\{?[-−–](?P<power>\d{1,2})\}?|1e-(?P<e>\d{1,2})|(?P<plain>0\.0{2,9}1)\b)",
@@ -251,8 +252,10 @@ def _list_of_set(node: ast.expr, sets: set[str]) -> bool:
 
 
 def _any_order(problem: Problem, said: str) -> Rule:
-    if problem.kind == "stdin":
-        return Rule("any order", said, unordered=True)
+    if problem.kind == "stdin":  # what is compared without order is lines: each must be an item of a single answer
+        items = all(len(line.split()) < 2 for test in problem.tests for line in test.output.splitlines())
+        lines = items and not _EACH.search(problem.statement) and not _ONE_LINE.search(problem.statement)
+        return Rule("any order", said, unordered=True) if lines else Rule("any", said)
     tests = _tests(problem)
     answers = [answer for _, answer in tests]
     if answers and not all(isinstance(answer, (list, tuple, set)) for answer in answers):

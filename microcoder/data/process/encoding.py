@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..record import Dropped, Record, package
-from .samples import blocks
+from .samples import blocks, inline
 
 # Turned off in ftfy: quotes and full-width letters are style, and entities are markup.
 _ASIDE: dict[str, Any] = {"unescape_html": False, "uncurl_quotes": False, "fix_character_width": False}
@@ -115,4 +115,7 @@ def _spaced(line: str) -> str:
     if _LIST_ITEM.match(words):  # "* one    * two": a list that lost its line breaks
         return indent + _NEXT_LIST_ITEM.sub(f"\n{indent}", words)
     prose = len(indent) < 4 and words.count(" ") > 5  # else it may be a drawing or a table
-    return indent + _BETWEEN_WORDS.sub(" ", words) if prose else line
+    if not prose:
+        return line
+    pieces = (_BETWEEN_WORDS.sub(" ", part.text) if part.kind == "prose" else part.text for part in inline(words))
+    return indent + "".join(pieces)

@@ -72,7 +72,8 @@ def _chosen(cases: Sequence[Case], most: int, largest: int, many_answers: bool) 
 def _of_test(problem: Problem, given: str, expected: str) -> Case:
     whole = len(given) + len(expected)
     if problem.kind == "function":
-        value = json.dumps(arguments(given), sort_keys=True)
+        found = arguments(given)
+        value = given.strip() if found is None else json.dumps(found, sort_keys=True)
         return Case(value, _PUNCTUATION.sub(r" \1 ", expected), len(given), whole)
     return Case(given.rstrip(), expected, len(given), whole)
 

@@ -91,7 +91,15 @@ def _unique(found: Iterator[Record | Unreadable], source: str) -> Iterator[Recor
             if source:
                 problem.id = f"{source}/{problem.id.removeprefix(f'{problem.source}/')}"
                 problem.source = source
-            times = seen[problem.id] = seen.get(problem.id, 0) + 1
-            if times > 1:
-                problem.id = f"{problem.id}#{times}"
+            problem.id = free(problem.id, seen)
         yield record
+
+
+def free(ident: str, taken: dict[str, int]) -> str:
+    """An id that is not taken, and is from now on: the one asked for, or with "#2", "#3" and so on."""
+    found, n = ident, taken.get(ident, 1)
+    while found in taken:
+        n += 1
+        found = f"{ident}#{n}"
+    taken[found], taken[ident] = 1, n
+    return found

@@ -34,6 +34,16 @@ def test_an_order_that_is_free_is_not_compared():
     assert rule(of("Return it in any order.", compare=Compare(checker="def check"))).name == "one"
 
 
+def test_lines_of_standard_output_are_free_only_where_each_is_an_item_of_one_answer():
+    def told(statement, output):
+        return rule(Problem("p", statement=statement, tests=[Test("1", output)])).name
+
+    assert told("Print the divisors, one a line, in any order.", "1\n2\n") == "any order"
+    assert told("Print the divisors in any order.", "1 2\n") == "any"  # their order within the line is free
+    assert told("Print the divisors on one line, in any order.", "1\n") == "any"
+    assert told("For each test case print the divisors, one a line, in any order.", "1\n2\n") == "any"
+
+
 def test_combinations_are_sets_and_permutations_are_not():
     tests = [("[1]", "[[1, 2], [3]]")]
     sets = rule(of("Return all combinations in any order.", tests))
