@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..config import Config
 from ..grpo import segments
 from ..models import ModelError, hub_fault, is_cached, resolve
@@ -69,6 +71,8 @@ def describe(
     if trl and ranks > 1 and (each := counts.problems // ranks) % counts.updates:
         made.say("", f"a device has {each} of the problems: an update cuts through its groups of {counts.samples}")
     _stages(config, counts, made)
+    if trl:
+        made.say("device", _devices(device, ranks, elsewhere))
     if need is not None:
         most = need.fitted()
         made.say("layout", words(most.config.run.layout, ranks))
@@ -198,6 +202,19 @@ def _evaluation(config: Config) -> str:
     top_p, top_k = config.eval_top()
     top = f", top_p {top_p:g}" * (top_p < 1) + f", top_k {top_k}" * (top_k > 0)
     return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{top}{limit}"
+
+
+def _devices(device: Device, ranks: int, elsewhere: bool) -> str:
+    """What trains: the GPUs that torch sees, the CPU, or the GPU that the plan is for."""
+    if elsewhere:
+        return f"{ranks} GPUs, each of {device.memory / GIB:.0f} GiB" if ranks > 1 else device.words()
+    if not device.gpu:
+        return "the CPU: torch sees no GPU" + f"; {ranks} processes share it" * (ranks > 1)
+    visible = torch.cuda.device_count()
+    used = min(ranks, visible)
+    names = dict.fromkeys(torch.cuda.get_device_name(n) for n in range(used))
+    of = f" of {visible}" * (used < visible)
+    return f"{used}{of} GPU{'s' * (visible > 1)}: {', '.join(names)}"
 
 
 def _disk(need: MemoryPlan) -> str:
