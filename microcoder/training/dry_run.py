@@ -12,6 +12,7 @@ import torch
 from ..config import Config
 from ..grpo import segments
 from ..models import ModelError, hub_fault, is_cached, resolve
+from ..models.source import find
 from ..models.weights import load_shape, load_tokenizer
 from .memory import GIB, Device, MemoryPlan, here, saved_bytes
 from .model_shape import ModelShape
@@ -106,7 +107,10 @@ def _model(config: Config, made: TrainingPlan, tell: Callable[[str], None] | Non
     name = config.model.name
     try:
         if not is_cached(name):
-            if name != "smollm2-135m" and not Path(name).expanduser().is_dir():
+            folder = Path(name).expanduser()
+            if folder.is_dir():
+                find(folder)  # which refuses one that holds no model
+            elif name != "smollm2-135m":
                 resolve(name)  # which downloads nothing of these, and refuses a broken GGUF file or what is no hub id
                 if fault := hub_fault(name):
                     raise ModelError(f"it is not on this machine, and {fault}; bring its folder: model.name=./folder")

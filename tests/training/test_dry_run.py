@@ -37,6 +37,13 @@ def test_a_dry_run_names_a_gguf_file_that_cannot_be_used_and_goes_on(tmp_path):
         assert "starter: 1000 problems" in dict(found.lines)["train"]
 
 
+def test_a_dry_run_names_a_folder_that_holds_no_model(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    found = describe(load(find("demo"), [f"model.name={tmp_path / 'model'}"]), tmp_path / "run")
+    assert len(found.missing) == 1 and "holds no model" in found.missing[0]
+
+
 def test_a_model_that_the_hub_has_and_that_fits_is_not_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(dry_run, "hub_fault", lambda name: "")
     monkeypatch.setattr(dry_run, "here", lambda ranks=1: Device(120 * GIB, gpu=False))
