@@ -306,7 +306,8 @@ def many_cut(history: History) -> str | None:
 @rule(
     "warning",
     reason="the samples of a group have become alike, after which accuracy rises a little and then falls",
-    remedy="grpo.temperature={warmer}; or grpo.temperature=auto, which raises it when D is about to settle too low",
+    remedy="grpo.temperature={warmer}; or grpo.temperature=auto, which samples at several and chooses one, "
+    "once, before training",
     claim=34,
     figure=4,
 )

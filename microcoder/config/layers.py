@@ -224,13 +224,21 @@ def to_toml(config: BaseModel, comments: bool = True) -> str:
             if value is None:
                 lines.append(f"# {key} is not set")
             elif table and not value and comments:  # `key = []` would forbid tables with [[name.key]] further down
-                lines += _comment(f"None here; each is a table at the end of the file: [[{name}.{key}]], with", True)
-                lines += _comment(f"{', '.join(table.model_fields)}.", True)
+                lines += _example(f"{name}.{key}", table)
             else:
                 lines.append(f"{key} = {toml_value(value)}")
             lines += [""] if comments else []
         lines += [] if comments else [""]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _example(name: str, table: type[BaseModel]) -> list[str]:
+    """Show, as comments, how a list that is empty is filled: with tables of such keys."""
+    lines = ["# None is set here. Write one table for each at the end of the file, with these keys:", f"#   [[{name}]]"]
+    for key, field in table.model_fields.items():
+        value = "..." if field.is_required() or field.default is None else toml_value(field.default)
+        lines.append(f"#   {key} = {value}  # {field.description}")
+    return lines
 
 
 def toml_value(value: Any) -> str:

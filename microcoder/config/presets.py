@@ -1,6 +1,7 @@
-"""The named algorithms, as values of `[grpo]`. Every preset sets every key, so that changing the name changes them all.
+"""The named algorithms, as values of `[grpo]`. All set the same keys, so that changing the name changes them all.
 
-Differences are only the ones a name stands for: token-mean for all but `dr_grpo` and `gspo`, eight samples for all.
+Differences are only the ones a name stands for: token-mean for all but `dr_grpo` and `gspo`. No preset sets samples,
+temperature, or what a mask does (rho, mask_outcome, masked_in_group, repeat, repeat_tokens).
 
 1. `grpo` keeps the reference model and the symmetric clip of GRPO, but not its mean over each response.
 2. `grpo_plus` is the paper's baseline: GRPO without KL and with DAPO's wider upper clip.

@@ -216,7 +216,9 @@ class RolloutConfig(Section):
 class GrpoConfig(Section):
     preset: Literal["grpo", "grpo_plus", "dapo", "dr_grpo", "gspo", "cispo", "dppo", "microcoder"] = Field(
         default="microcoder",
-        description="The algorithm by name; it sets the keys from eps to overlong_buffer, and those given here win.",
+        description="The algorithm by name. It sets eps, eps_high, dual_clip, kl, advantage_std, reduction, ratio, "
+        "clip, mask, dynamic_sampling and overlong_buffer; those that are given here win. No preset sets other keys, "
+        "such as rho, mask_outcome, masked_in_group, repeat and repeat_tokens, which say what a mask does.",
     )
     samples: int = Field(default=8, ge=2, description="Responses to each problem: the group that is compared.")
     temperature: Annotated[float, Field(gt=0, le=10)] | Literal["auto"] = Field(

@@ -92,7 +92,7 @@ class ForgeConfig(Section):
         description="The time limit of a problem that names none, and of each test where that is less: so many times "
         "what the reference takes, at least 2 s and 0.5 s; 0: left alone.",
     )
-    seed: int = Field(default=0, description="Another one makes other inputs.")
+    seed: int = Field(default=0, description="The seed of the inputs; another one makes others.")
     endpoint: bool = Field(
         default=False, description="Let the language model of [endpoint] write generators of inputs too. Never needed."
     )

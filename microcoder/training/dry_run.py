@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..config import Config
 from ..grpo import segments
 from ..models import ModelError, hub_fault, is_cached, resolve
+from ..models.source import find
 from ..models.weights import load_shape, load_tokenizer
 from .memory import GIB, Device, MemoryPlan, here, saved_bytes
 from .model_shape import ModelShape
@@ -69,6 +72,8 @@ def describe(
     if trl and ranks > 1 and (each := counts.problems // ranks) % counts.updates:
         made.say("", f"a device has {each} of the problems: an update cuts through its groups of {counts.samples}")
     _stages(config, counts, made)
+    if trl:
+        made.say("device", _devices(device, ranks, elsewhere))
     if need is not None:
         most = need.fitted()
         made.say("layout", words(most.config.run.layout, ranks))
@@ -102,7 +107,10 @@ def _model(config: Config, made: TrainingPlan, tell: Callable[[str], None] | Non
     name = config.model.name
     try:
         if not is_cached(name):
-            if name != "smollm2-135m" and not Path(name).expanduser().is_dir():
+            folder = Path(name).expanduser()
+            if folder.is_dir():
+                find(folder)  # which refuses one that holds no model
+            elif name != "smollm2-135m":
                 resolve(name)  # which downloads nothing of these, and refuses a broken GGUF file or what is no hub id
                 if fault := hub_fault(name):
                     raise ModelError(f"it is not on this machine, and {fault}; bring its folder: model.name=./folder")
@@ -198,6 +206,19 @@ def _evaluation(config: Config) -> str:
     top_p, top_k = config.eval_top()
     top = f", top_p {top_p:g}" * (top_p < 1) + f", top_k {top_k}" * (top_k > 0)
     return f"{often}: mean of {train.eval_tries} tries at temperature {train.eval_temperature:g}{top}{limit}"
+
+
+def _devices(device: Device, ranks: int, elsewhere: bool) -> str:
+    """What trains: the GPUs that torch sees, the CPU, or the GPU that the plan is for."""
+    if elsewhere:
+        return f"{ranks} GPUs, each of {device.memory / GIB:.0f} GiB" if ranks > 1 else device.words()
+    if not device.gpu:
+        return "the CPU: torch sees no GPU" + f"; {ranks} processes share it" * (ranks > 1)
+    visible = torch.cuda.device_count()
+    used = min(ranks, visible)
+    names = dict.fromkeys(torch.cuda.get_device_name(n) for n in range(used))
+    of = f" of {visible}" * (used < visible)
+    return f"{used}{of} GPU{'s' * (visible > 1)}: {', '.join(names)}"
 
 
 def _disk(need: MemoryPlan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -210,6 +211,13 @@ def test_the_presets_differ_and_the_default_values_are_those_of_the_default_pres
     assert load() == Config()
 
 
+def test_the_help_on_presets_names_every_key_that_they_set_and_the_settings_of_the_mask_that_they_leave():
+    said = set(re.findall(r"\w+", dict(settings("grpo"))["grpo.preset"].description))
+    assert PRESETS["grpo"].keys() <= said
+    left = {"rho", "mask_outcome", "masked_in_group", "repeat", "repeat_tokens"}
+    assert left <= said and not left & PRESETS["grpo"].keys()
+
+
 def test_an_unknown_preset_is_told_the_known_ones():
     with pytest.raises(ConfigError) as error:
         load(None, ["grpo.preset=grop"])
@@ -246,6 +254,13 @@ def test_a_configuration_with_stages_and_a_preset_survives_being_written(tmp_pat
     config = load(None, [*words, "data.difficulty=[1, 3]", 'model.lora_targets=["q_proj"]', 'train.trackers=["wandb"]'])
     assert config != Config()
     assert load(write(tmp_path, to_toml(config, comments))) == config
+
+
+def test_an_empty_list_of_tables_shows_the_keys_of_a_table_with_their_meaning(tmp_path):
+    text = to_toml(Config())
+    assert "#   [[train.stages]]\n#   at_step = ...  # The first step of the stage.\n#   temperature = ..." in text
+    stage = "\n[[train.stages]]\nat_step = 7\ntemperature = 1.5\n"
+    assert load(write(tmp_path, text + stage)).train.stages[0].at_step == 7
 
 
 @pytest.mark.parametrize("name", shipped())

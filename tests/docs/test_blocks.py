@@ -4,7 +4,7 @@ A page has one folder, in which its blocks run in their order.
 
 1. A block with a title is a file of that name.
 2. A command whose comment says what it needs (`# needs a GPU and the hub`) is only parsed.
-3. `make`, `pip` and the like are not run: the target and the extra have to exist.
+3. `make` and `pip` are not run: the target and the extra have to exist. Other programs (`git`, `hf`) are not run.
 """
 
 import os
@@ -44,6 +44,7 @@ IN_PYTHON = {  # what is written: what runs
     '"train.steps": 4': str(SIZE)[1:-1],
     'suite="starter"': 'suite="starter", first=4, samples=1, limit=64',
 }
+OTHER_PROGRAMS = {"git", "cd", "hf"}
 OF_COMMANDS = {  # how a command begins: what is added to it
     "microcoder train": " " + " ".join(f"{name}={value}" for name, value in SIZE.items()),
     "microcoder eval": " --first 4 -n 1 --limit 64",
@@ -94,6 +95,8 @@ def run_or_check(command, folder):
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         wanted = re.search(r"\[(.+)\]", words[-1])
         assert set(wanted[1].split(",") if wanted else ()) <= set(extras), command
+    elif words[0] in OTHER_PROGRAMS:
+        return False
     elif re.search(r"#.*\bneeds\b", command):
         parse(words)
     else:

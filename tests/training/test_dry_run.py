@@ -37,6 +37,13 @@ def test_a_dry_run_names_a_gguf_file_that_cannot_be_used_and_goes_on(tmp_path):
         assert "starter: 1000 problems" in dict(found.lines)["train"]
 
 
+def test_a_dry_run_names_a_folder_that_holds_no_model(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    found = describe(load(find("demo"), [f"model.name={tmp_path / 'model'}"]), tmp_path / "run")
+    assert len(found.missing) == 1 and "holds no model" in found.missing[0]
+
+
 def test_a_model_that_the_hub_has_and_that_fits_is_not_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(dry_run, "hub_fault", lambda name: "")
     monkeypatch.setattr(dry_run, "here", lambda ranks=1: Device(120 * GIB, gpu=False))
@@ -62,6 +69,23 @@ def test_a_plan_can_be_made_for_a_gpu_that_is_not_here(tmp_path, monkeypatch):
     assert "a GPU of 141 GiB" in said["memory"] and said["memory"].endswith("recompute: no")
     assert "in packed passes of up to " in said["batches"]
     assert "guessed from its name" in said["model"]
+
+
+def test_a_plan_says_which_device_would_train(tmp_path, monkeypatch):
+    def said(*words, device=None):
+        return dict(describe(load(find("demo"), list(words)), tmp_path / "run", device=device).lines)["device"]
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    assert said() == "the CPU: torch sees no GPU"
+    assert said("run.processes=2") == "the CPU: torch sees no GPU; 2 processes share it"
+    assert said(device=Device(24 * GIB, gpu=True)) == "a GPU of 24 GiB"
+    assert said("run.processes=8", device=Device(80 * GIB, gpu=True)) == "8 GPUs, each of 80 GiB"
+    monkeypatch.setattr(dry_run, "here", lambda ranks=1: Device(80 * GIB, gpu=True))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda n: ("A", "A", "B", "B")[n])
+    assert said("run.processes=1") == "1 of 4 GPUs: A"
+    assert said() == "4 GPUs: A, B"
 
 
 # --- the paper's setting on 1, 8 and 64 GPUs
