@@ -18,6 +18,7 @@ from .history import AdviceRule, History, Severity
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
 RULES = {rule.code: rule for rule in rules.RULES}
 QUIET = 10  # steps during which `new_advice` does not repeat an advice
+EVERY = 150  # steps of which `advise_run` looks at each; of the next 150 at every second, of the next at every third
 PASSING = 3  # steps with a finding that `advise_run` needs to report it after it is over
 
 Metrics = Sequence[dict[str, Any]]
@@ -57,13 +58,15 @@ def new_advice(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
 def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> list[Advice]:
     """Return the faults at any step, ordered as by `advise`: `step` is the first one, the numbers are the latest ones.
 
-    A fault that is over and was found at fewer than PASSING steps is left out. A run without any reward is always
-    reported, however few its steps.
+    After EVERY steps it looks ever more seldom. A fault that is over, and was found fewer than PASSING times, is
+    left out. A run without any reward is always reported, however few its steps.
     """
     seen: dict[str, list[Advice]] = {}
     now: list[Advice] = []
-    for end in range(1, len(metrics) + 1):
-        now = _found(metrics[:end], config)
+    number = 0
+    while number < len(metrics):
+        number = min(len(metrics), number + number // EVERY + 1)
+        now = _found(metrics[:number], config)
         for one in now:
             seen.setdefault(one.code, []).append(one)
     if "no_reward" not in seen and rules.earned_nothing(History(metrics)):

@@ -52,6 +52,8 @@ def command(
 
     if worst and best:
         raise click.UsageError("--worst and --best cannot go together; leave one out")
+    if as_list and any((test, step is not None, problem, verdict, masked, truncated, worst, best, limit)):
+        raise click.UsageError("--list lists the steps of training; only --json goes with it")
     try:
         read_info(run)
         if as_list:

@@ -41,7 +41,7 @@ def openrlhf_reward(
     def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **_: Any) -> dict[str, Any]:
         import torch
 
-        found = [reward.problems[label] if label in reward.problems else problem_of(label) for label in labels]
+        found = [reward.problems.get(str(label)) or problem_of(label) for label in labels]
         texts = [_response(query, prompt) for query, prompt in zip(queries, prompts, strict=True)]
         verdicts = reward.verdicts(found, texts)
         scores = [reward.score(*pair) for pair in zip(found, verdicts, strict=True)]

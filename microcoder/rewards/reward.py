@@ -76,7 +76,10 @@ class RewardShape:
         if not self.partial or verdict.accepted:
             return float(verdict.accepted)
         count = max(len(problem.tests) or len(problem.asserts), len(verdict.tests), 1)
-        passed = sum(test.verdict == "accepted" for test in verdict.tests)
+        accepted = [test.verdict == "accepted" for test in verdict.tests]
+        if self.stops and not all(accepted):
+            accepted = accepted[: accepted.index(False)]  # an open judge may have gone on
+        passed = sum(accepted)
         return min(passed, count - 1) / count
 
 
@@ -167,12 +170,14 @@ class CodeReward:
         return [self._find({name: values[n] for name, values in known.items()}, columns) for n in range(count)]
 
     def _find(self, row: dict[str, Any], columns: Mapping[str, Any]) -> Problem:
-        about = row.get("extra_info")
-        ident = row.get("id", about.get("id") if isinstance(about, Mapping) else None)
+        about, model = row.get("extra_info"), row.get("reward_model")
+        ident = row.get("id")
+        if ident is None and isinstance(about, Mapping):
+            ident = about.get("id")
         if ident is not None and str(ident) in self.problems:
             return self.problems[str(ident)]
-        model = row.get("reward_model")
-        given = row.get("problem") or row.get("ground_truth") or (model and model.get("ground_truth"))
+        given = row.get("problem") or row.get("ground_truth")
+        given = given or (model.get("ground_truth") if isinstance(model, Mapping) else model)
         if given:
             return problem_of(given)
         if ident is None:
@@ -238,8 +243,12 @@ class AsyncCodeReward(CodeReward):
 
 def text_of(completion: Completion) -> str:
     """Return the text of a completion: itself, or the last message of the assistant."""
+    if completion is None:
+        return ""
     if isinstance(completion, str):
         return completion
+    if isinstance(completion, Mapping):
+        completion = [completion]
     for message in reversed(completion):
         if message.get("role", "assistant") == "assistant":
             content = message.get("content") or ""

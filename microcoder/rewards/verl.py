@@ -73,7 +73,7 @@ def _made(judge: Any, shape: str, problems: str | None) -> CodeReward:
 
 
 def _problem(reward: CodeReward, ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Problem:
-    ident = (extra_info or {}).get("id")
+    ident = str((extra_info or {}).get("id"))
     return reward.problems[ident] if ident in reward.problems else problem_of(ground_truth)
 
 

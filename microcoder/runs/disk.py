@@ -73,6 +73,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
+            if not isinstance(record["step"], int):
+                raise TypeError
             records.append({"step": record.pop("step"), **record})
         except (ValueError, KeyError, TypeError, AttributeError):
             raise RunError(f"{path}:{number} is not a record with a step; remove that line to use the rest") from None

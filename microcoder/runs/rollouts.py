@@ -187,7 +187,10 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _records(path: Path) -> list[dict[str, Any]]:
     try:
-        return [json.loads(line) for line in unpacked(Path(os.path.realpath(path)))]
+        found = [json.loads(line) for line in unpacked(Path(os.path.realpath(path)))]
+        if not all(isinstance(record, dict) and "problem" in record for record in found):
+            raise ValueError("a line is no rollout")
+        return found
     except RunError as error:
         raise RunError(f"cannot read {path}: {error}; move it away to use the rest") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:

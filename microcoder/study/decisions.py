@@ -202,5 +202,5 @@ def describe(test: ClaimTest, effect: Effect) -> str:
 def _p(effect: Effect, beyond: float) -> float:
     """Return the one-sided p for a bound that the estimate exceeds by `beyond`."""
     if effect.error <= 1e-9 * max(map(abs, effect.values)):  # they agree, except for rounding
-        return 0.5 ** len(effect.values) if beyond > 0 else 1.0
+        return 0.5 ** len(effect.values) if beyond > ROUNDING else 1.0
     return tail(beyond / effect.error, effect.freedom)

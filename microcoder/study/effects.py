@@ -163,11 +163,12 @@ class Spread:
 
 def spread(effect: Effect, weights: Mapping[str, float], arms: Mapping[str, Mapping[int, float]]) -> Spread | None:
     """Compute both variances of an effect, a weighted sum of arms; None if no other arm has all of its seeds."""
-    whole = {
-        name: [arm[seed] for seed in effect.seeds]
-        for name, arm in arms.items()
-        if all(math.isfinite(arm.get(seed, math.nan)) for seed in effect.seeds)
-    }
+    whole: dict[str, list[float]] = {}
+    for name in [*weights, *(name for name in arms if name not in weights)]:
+        row = [arms[name].get(seed, math.nan) for seed in effect.seeds]
+        # an arm with the numbers of another, whose runs it shares or like which it trained, is no second estimate
+        if all(map(math.isfinite, row)) and (name in weights or row not in whole.values()):
+            whole[name] = row
     table = np.array(list(whole.values()), dtype=float)  # (arms, seeds)
     between = abs(math.fsum(weights.values())) < 1e-12  # then the influence of a seed on all arms cancels
     freedom = len(effect.seeds) - 1

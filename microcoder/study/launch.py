@@ -176,6 +176,7 @@ def run_studies(
         write_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
         for study in studies:
             write_whole(out / "studies" / f"{study.name}.toml", study.path.read_bytes())
+        _refuse_orphans(runs, out)
         data = [load(None, list(run.settings)).data for run in runs]
         if sizes := [each.train_size for each in data if each.train == PLACE]:
             write_varied(out / "varied.jsonl", max(sizes))
@@ -191,6 +192,16 @@ def run_studies(
     return outcome
 
 
+def _refuse_orphans(runs: Sequence[Planned], out: Path) -> None:
+    """Refuse a finished run whose first weights were those of a run that was removed: another may take its name."""
+    for run in runs:
+        if run.after and finished(out / "runs" / run.name) and not finished(out / "runs" / run.after):
+            raise StudyError(
+                f"the run {run.name} continued from the weights of {run.after}, which is not there or not finished; "
+                f"remove {out / 'runs' / run.name} too, and both are made"
+            )
+
+
 def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: Tell, outcome: StudyOutcome) -> None:
     """Make the runs, several at a time; a run that starts from another's weights waits until that one is finished.
 
@@ -202,6 +213,8 @@ def _make(todo: list[Planned], out: Path, together: int, deadline: float, tell: 
     again: list[str] = []
 
     def job(run: Planned) -> Command:
+        for folder in ("judged", "styles"):  # what was measured of a run that was there before, and was removed
+            (out / folder / f"{run.name}.json").unlink(missing_ok=True)
         return Command(run.name, command(run, out), out / "logs" / f"{run.name}.log")
 
     def ended(last: Command, status: int, seconds: float) -> list[Command]:

@@ -27,7 +27,7 @@ from typing import IO, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..advise import QUIET, advise
+from ..advise import EVERY, QUIET, advise
 from ..runs.disk import opened
 from ..schema import Problem, bands, in_order
 
@@ -38,7 +38,6 @@ KEPT = 16  # files that are followed at once; the one asked for longest ago is l
 NAMES, NAME = 1000, 100  # columns beside those of panels, characters of a name: nonsense must not fill the memory
 BANDS = 12  # of difficulty in a panel
 FIRST, LAST = 32, 128  # lines that the advisor sees
-EVERY = 150  # steps of which each is looked at; of the next 150 every second, of the next every third ...
 MOST = 500  # remarks: a run that is told more needs no more
 Array = NDArray[np.float64]
 PARTS = ["generation_s", "judging_s", "update_s", "checkpoint_s", "other_s"]

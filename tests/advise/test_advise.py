@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microcoder.advise import PASSING, QUIET, RULES, advise, advise_run, new_advice
+from microcoder.advise import EVERY, PASSING, QUIET, RULES, advise, advise_run, new_advice
 from microcoder.advise.rules import CAUSES
 from microcoder.config import load
 
@@ -284,6 +284,16 @@ def test_what_is_over_is_said_to_be_over_and_what_passed_at_once_is_not_said():
     (advice,) = advise_run(gone, CONFIG)
     assert (advice.code, advice.step, advice.holds) == ("no_learning_rate", 30 - 20 - PASSING + 1, False)
     assert advise_run(history(30, grad_norm=[3.1] + [0.3] * 10), CONFIG) == []
+
+
+def test_a_long_run_is_looked_at_ever_more_seldom_but_at_its_last_step_always(monkeypatch):
+    looked: list[int] = []
+    monkeypatch.setattr("microcoder.advise._found", lambda metrics, config: looked.append(len(metrics)) or [])
+    advise_run(history(EVERY, reward=0.5), CONFIG)
+    assert looked == list(range(1, EVERY + 1))
+    looked.clear()
+    advise_run([{"step": n, "reward": 0.5} for n in range(4001)], CONFIG)
+    assert len(looked) < 5 * EVERY and looked[-1] == 4001
 
 
 def test_a_cause_outranks_a_symptom_that_was_there_before_it():

@@ -19,7 +19,7 @@ import microcoder as mc
 from microcoder.config import ConfigError
 from microcoder.data.dataset import for_trl, for_verl
 from microcoder.files import write_problems
-from microcoder.judge import JudgeError, pool
+from microcoder.judge import Judge, JudgeError, pool
 from microcoder.rewards import AsyncCodeReward, CodeReward
 from microcoder.rewards.shared import options_of, shared_judge
 from microcoder.schema import SchemaError
@@ -80,6 +80,20 @@ def test_a_fault_of_the_judge_is_no_reward_and_equal_completions_are_judged_once
 def test_shapes(shape, right, zero, big):
     reward = CodeReward([DOUBLE], judge=ONE, shape=shape)
     assert reward([RIGHT, ZERO, BIG, "nothing"], id=["double"] * 4) == [right, zero, big, 0.0]
+
+
+def test_a_prefix_ends_at_the_first_failure_though_an_open_judge_went_on():
+    with Judge(workers=1, stop_at_first_failure=False) as judge:
+        assert CodeReward([DOUBLE], judge=judge, shape="prefix")([ZERO, BIG], id=["double"] * 2) == [0.25, 0.0]
+        assert CodeReward([DOUBLE], judge=judge, shape="share")([BIG], id=["double"]) == [0.5]
+
+
+def test_a_completion_may_be_missing_or_a_single_message_and_an_id_may_stand_in_extra_info():
+    message = {"role": "assistant", "content": RIGHT}
+    reward = CodeReward([DOUBLE], judge=ONE)
+    about = [{"id": "double"}] * 3
+    assert reward([None, message, RIGHT], id=["double", "double", None], extra_info=about) == [0.0, 1.0, 1.0]
+    assert CodeReward(judge=ONE)([RIGHT], reward_model=[json.dumps(DOUBLE.to_dict())]) == [1.0]
 
 
 @pytest.mark.parametrize(

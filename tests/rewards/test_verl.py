@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from dataclasses import replace
 
 import pytest
 from faulty_judge import Faulty
@@ -44,6 +45,9 @@ def test_problems_from_a_file_by_id(tmp_path):
     write_problems(tmp_path / "p.jsonl", [DOUBLE])
     given = row(RIGHT) | {"ground_truth": "not a problem"}
     assert compute_score(**given, judge=ONE, problems=str(tmp_path / "p.jsonl"))["score"] == 1.0
+    write_problems(tmp_path / "n.jsonl", [replace(DOUBLE, id="7")])
+    numbered = given | {"extra_info": {"id": 7}}
+    assert compute_score(**numbered, judge=ONE, problems=str(tmp_path / "n.jsonl"))["score"] == 1.0
 
 
 def test_a_fault_of_the_judge_is_a_number_that_can_be_chosen_and_is_logged(monkeypatch):

@@ -290,6 +290,7 @@ def test_the_list_has_a_line_for_each_step(run):
         (["{run}", "--problem", "zzz"], "its problems are p0, p1"),
         (["{run}", "--verdict", "wrong"], "wrong_answer"),
         (["{run}", "--worst", "1", "--best", "1"], "leave one out"),
+        (["{run}", "--list", "--test"], "only --json goes with it"),
     ],
 )
 def test_a_wrong_question_is_answered_with_directions(run, args, words):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcoder.study.decisions import decide, p_values, surviving
+from microcoder.study.decisions import decide, p_values, reaches, surviving
 from microcoder.study.effects import paired, quantile, tail, trend
 from microcoder.study.plan import Claim, ClaimTest, Gate, StudyError, read_claims, read_gates
 
@@ -223,6 +223,14 @@ def test_seeds_that_agree_exactly_count_by_their_signs_alone():
     effect = paired({0: 0.3, 1: 0.1 + 0.2, 2: 0.3})
     assert p_values(expecting("more", 0.1), effect) == (1 / 8, 1.0)
     assert p_values(expecting("same", 0.1), paired({0: 0.0, 1: 0.0})) == (1 / 4, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("expect", "by", "one", "other"), [("more", 0.1, 0.5, 0.4), ("more", 0.05, 0.3, 0.25), ("less", 0.1, 0.4, 0.5)]
+)
+def test_seeds_that_agree_on_exactly_the_size_of_a_claim_do_not_speak_against_it(expect, by, one, other):
+    effect = paired(dict.fromkeys(range(5), one), dict.fromkeys(range(5), other))
+    assert reaches(expecting(expect, by), effect) and p_values(expecting(expect, by), effect)[1] == 1.0
 
 
 def test_the_false_discovery_rule_steps_up():

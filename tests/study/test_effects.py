@@ -57,6 +57,8 @@ def test_others_are_asked_only_where_they_have_a_number_for_every_seed_of_the_ef
     arms["3"][2] = math.nan
     assert spread(effect, {"0": 1.0, "1": -1.0}, arms).lent == 2
     assert spread(effect, {"0": 1.0, "1": -1.0}, {name: arms[name] for name in "01"}) is None
+    arms["4"] = arms["1"]  # one run for both: it would be counted twice
+    assert spread(effect, {"0": 1.0, "1": -1.0}, arms) is None
     one = paired({0: 1.0}, {0: 2.0})
     assert spread(one, {"0": 1.0, "1": -1.0}, arms) is None
     assert moderated(effect, None, math.inf) is effect

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from microcoder.cli import main
 from microcoder.config import load
 from microcoder.runs import latest_checkpoint, read_info, read_metrics, read_rollouts
 from microcoder.runs.disk import release_lock, take_lock
-from microcoder.study.launch import Command, side_by_side, tail
+from microcoder.study.launch import Command, Planned, StudyOutcome, _make, side_by_side, tail
 
 COMMAND = [sys.executable, "-m", "microcoder.cli", "study", "run"]
 STUDY = """
@@ -170,6 +171,25 @@ def test_runs_that_were_made_with_other_settings_are_refused_by_name(made, capsy
     code, words = said(capsys, made[0], "grpo.rho=0.5")
     assert code == 2
     assert "the run tiny.plain.0 is there, made with other settings: grpo.rho was 0.2, now 0.5; name another" in words
+
+
+@pytest.mark.long
+def test_a_run_whose_first_weights_were_removed_is_refused_until_it_is_removed_too(made, runs, capsys, tmp_path):
+    shutil.move(runs / "tiny.plain.0", tmp_path)
+    try:
+        code, words = said(capsys, made[0])
+    finally:
+        shutil.move(tmp_path / "tiny.plain.0", runs)
+    assert code == 2 and "tiny.later.0 continued from the weights of tiny.plain.0" in words
+
+
+def test_what_was_measured_of_a_run_that_was_removed_goes_when_it_is_made_anew(tmp_path, monkeypatch):
+    (tmp_path / "styles").mkdir()
+    (tmp_path / "styles" / "a.0.json").write_text("{}")
+    (tmp_path / "styles" / "b.0.json").write_text("{}")
+    monkeypatch.setattr("microcoder.study.launch.command", lambda run, out: [sys.executable, "-c", "exit(1)"])
+    _make([Planned("a.0", ())], tmp_path, 1, time.monotonic() + 60, lambda line: None, StudyOutcome([]))
+    assert [path.name for path in (tmp_path / "styles").iterdir()] == ["b.0.json"]
 
 
 def test_a_folder_that_another_command_works_in_is_refused(tmp_path, capsys):
