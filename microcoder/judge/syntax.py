@@ -12,6 +12,9 @@ Node = TypeVar("Node", bound=ast.AST)
 SCOPES = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
+_FAIL = set("exit quit sys.exit os._exit raises pytest.raises pytest.warns pytest.fail self.fail".split())
+_OUTSIDE = ("os.", "shutil.", "tempfile.", "sqlite3.", "patch", "mock.patch", "unittest.mock.patch")
+_OF_FILES = set("open read_text read_bytes write_text write_bytes mkdir touch unlink to_csv exists isfile isdir".split())
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -93,6 +96,33 @@ def is_failure(node: ast.AST) -> bool:
             return not value
         case ast.Raise(ast.expr() as error):
             return ast.unparse(error).startswith("AssertionError")
+    return False
+
+
+def can_fail(node: ast.AST) -> bool:
+    """Whether it says that a test failed: by an assert, an exception, an exit, or a call such as tc.assertEqual."""
+    return any(isinstance(part, ast.Assert | ast.Raise) or _fails_by_call(part) for part in parts(node))
+
+
+def _fails_by_call(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        return False
+    called = ast.unparse(node.func)
+    return called in _FAIL or called.rpartition(".")[2].lower().startswith("assert")
+
+
+def is_case(node: ast.AST) -> bool:
+    """A class of tests for unittest."""
+    return isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+
+
+def looks_outside(node: ast.AST) -> bool:
+    """Whether a call in it is about files, the environment or a patch: what no value of the tests holds."""
+    for part in parts(node):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name | ast.Attribute):
+            called = ast.unparse(part.func)
+            if called.startswith(_OUTSIDE) or called.rpartition(".")[2] in _OF_FILES:
+                return True
     return False
 
 
