@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, Line, NotSeparable, Statements, Step, constants
+from .lines import Fact, Line, Step, constants, has_effects
+from .statements import MOST, OURS, SHARED, THEIRS, Hand, NotSeparable, Statements
 from .syntax import (
     SCOPES,
     assign,
@@ -204,7 +205,9 @@ class Assertions(Statements):
 
     def has_no_plain_value(self, node: ast.expr) -> bool:
         """Whether a value of ours is an object: what is compared with it is one too, and stays inside."""
-        if is_literal(node) or (isinstance(node, ast.Name) and node.id not in self.variables - self.imported):
+        if is_literal(node) or has_effects(node):
+            return False
+        if isinstance(node, ast.Name) and node.id not in self.variables - self.imported:
             return False
         _, fact = self.fact(node)
         return fact is not None and (fact.faith == "failed" or '{"?"' in fact.text)
@@ -329,6 +332,8 @@ class _Questions(ast.NodeTransformer):
             return node
         if self.all.clean(node) and not isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
             self.found.append(node)
+            if self.all.side(node) == SHARED:
+                self.ours.append(node)
             return item(ANSWERS, len(self.found) - 1)
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
             return self.comprehension(node)

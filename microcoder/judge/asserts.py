@@ -18,7 +18,8 @@ from collections.abc import Iterator
 
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
-from .statements import MOST, OURS, THEIRS, Evaluate, Fact, Kin, NotSeparable
+from .lines import Fact, Kin
+from .statements import MOST, OURS, THEIRS, Evaluate, NotSeparable
 from .syntax import (
     DEFINITIONS,
     assign,
@@ -111,7 +112,12 @@ def _call(statement: ast.FunctionDef | ast.ClassDef) -> ast.stmt:
 
 
 def _read(
-    before: list[ast.stmt], body: list[ast.stmt], entry: str, start: list[ast.stmt], ours: set[str], evaluate: Evaluate | None
+    before: list[ast.stmt],
+    body: list[ast.stmt],
+    entry: str,
+    start: list[ast.stmt],
+    ours: set[str],
+    evaluate: Evaluate | None,
 ) -> list[Probe]:
     """Read a program again and again, until all that it asked about values is known."""
     facts: dict[str, Fact] = {}
@@ -280,6 +286,9 @@ class Reader(Assertions):
                     )
                     self.out += self.assertion(ast.Call(name("all"), [every], []))
                     return
+                case ast.If(test, [failure], []) if _fails(failure) and self.side(test) != OURS:
+                    self.out += self.assertion(_negated(test))
+                    return
                 case ast.If(test, body, orelse) if self.side(test) == OURS:
                     holds = self.known(ast.Call(name("bool"), [test], []))
                     return self.read(body if holds is True else orelse)
@@ -312,10 +321,9 @@ class Reader(Assertions):
                     return False
             case _:
                 return False
-        failed = is_failure(failure) or (isinstance(failure, ast.Raise) and failure.exc is not None)
         if not isinstance(asked, ast.Expr | ast.Assign) or not self.clean(asked.value, methods=True):
             return False
-        if not failed or handler.type is None or self.side(handler.type) != OURS:
+        if not _fails(failure) or handler.type is None or self.side(handler.type) != OURS:
             return False
         raised = self.new_name("raised")
         lines = (
@@ -365,6 +373,19 @@ def _used(test: ast.FunctionDef | ast.ClassDef, body: list[ast.stmt]) -> bool:
 
 def _is_main(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and ast.unparse(statement).startswith(("unittest.main(", "pytest.main("))
+
+
+def _fails(statement: ast.stmt) -> bool:
+    return is_failure(statement) or (isinstance(statement, ast.Raise) and statement.exc is not None)
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    match test:
+        case ast.Compare(left, [ast.NotEq()], right):
+            return ast.Compare(left, [ast.Eq()], right)
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def _raises(func: ast.expr) -> bool:

@@ -14,7 +14,9 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 _FAIL = set("exit quit sys.exit os._exit raises pytest.raises pytest.warns pytest.fail self.fail".split())
 _OUTSIDE = ("os.", "shutil.", "tempfile.", "sqlite3.", "patch", "mock.patch", "unittest.mock.patch")
-_OF_FILES = set("open read_text read_bytes write_text write_bytes mkdir touch unlink to_csv exists isfile isdir".split())
+_OF_FILES = set(
+    "open read_text read_bytes write_text write_bytes mkdir touch unlink to_csv exists isfile isdir".split()
+)
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
