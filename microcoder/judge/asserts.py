@@ -214,6 +214,8 @@ class Reader(Assertions):
         """Whether it may say that a test failed. An exception of a function of ours says that of its arguments."""
         if has_assert(statement) or _runs_by_itself(statement):
             return True
+        if isinstance(statement, ast.ClassDef):
+            return False
         return can_fail(statement) and self.side(statement) != OURS
 
     def asserts_by_call(self, node: ast.expr) -> bool:
