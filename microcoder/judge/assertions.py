@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from .lines import Fact, Line, Step, constants, has_effects
-from .statements import MOST, OURS, SHARED, THEIRS, Hand, NotSeparable, Statements
+from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, NotSeparable, Statements, Step
 from .syntax import (
     SCOPES,
+    Line,
     assign,
     bound,
+    constants,
     copied,
+    has_effects,
     is_literal,
     item,
     loaded,

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
-from .lines import Fact, Kin
-from .statements import MOST, OURS, THEIRS, Evaluate, NotSeparable
+from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
 from .syntax import (
     DEFINITIONS,
+    Kin,
     assign,
     binds,
     bound,

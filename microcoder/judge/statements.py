@@ -12,17 +12,22 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from .lines import Fact, Kin, Line, Step, changed, has_effects, held
 from .sandbox.records import RECORDS
 from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
 from .syntax import (
     DEFINITIONS,
     IMPORTS,
     SCOPES,
+    Kin,
+    Line,
     assign,
     bound,
+    changed,
     copied,
+    has_effects,
+    held,
     is_literal,
     loaded,
     local,
@@ -37,6 +42,26 @@ from .syntax import (
 
 Evaluate = Callable[[str, str], object]  # statements and an expression of the problem's -> its value, from another box
 MOST = 1000  # rounds of loops that are written out
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of an expression of the tests."""
+
+    faith: str  # "frozen", "plain", "" (see records.faithful), or "failed"
+    text: str  # its value as JSON
+
+
+@dataclass(slots=True)
+class Step:
+    """A line for the candidate's process."""
+
+    line: Line
+    given: dict[str, str] = field(default_factory=dict)  # name -> key of the fact that is its value
+    copied: bool = False  # a line of ours as it stands, not its values
+    tells: bool = False  # it may hold what is expected
+    stores: bool = False  # it puts a value of ours where answers are: two answers that are compared may not be two
+    due: bool = False  # it may fail, and no probe runs it yet
 
 
 class NotSeparable(Exception):
