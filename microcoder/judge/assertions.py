@@ -5,8 +5,24 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, Line, NotSeparable, Statements, Step, constants
-from .syntax import SCOPES, assign, bound, copied, is_literal, item, loaded, name, parts, replaced, source
+from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, NotSeparable, Statements, Step
+from .syntax import (
+    SCOPES,
+    Line,
+    assign,
+    bound,
+    constants,
+    copied,
+    has_effects,
+    is_literal,
+    item,
+    loaded,
+    looks_outside,
+    name,
+    parts,
+    replaced,
+    source,
+)
 
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "in": "contains", "not in": "lacks"}
 _OPERATORS = {
@@ -51,11 +67,14 @@ class Probe:
 
 class Assertions(Statements):
     entry = alias = ""
+    opaque = False  # the next probe is about an object of ours
 
     def assertion(self, test: ast.expr) -> list[Probe]:
         """Return the probes that `assert test` is split into."""
         if any(isinstance(node, ast.NamedExpr) for node in parts(test)):
             test = _Walrus(self).visit(copied(test))
+        if loaded(test) & self.handles:
+            return [self.inside([ast.Assert(test)], ast.unparse(test))]
         return self.convert(test, test)
 
     def convert(self, test: ast.expr, whole: ast.expr) -> list[Probe]:
@@ -95,6 +114,8 @@ class Assertions(Statements):
         """Nothing of the candidate's: it holds already, unless it is about what the candidate may have changed."""
         if is_literal(test) and ast.literal_eval(test):
             return []  # `assert True` asks nothing
+        if looks_outside(test):
+            return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
         _, fact = self.fact(ast.Call(name("bool"), [test], []))
         if loaded(test) & self.lent() or (fact is not None and fact.text != "true"):
             return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
@@ -181,7 +202,17 @@ class Assertions(Statements):
         assert isinstance(made, ast.expr)
         if not calls.found or loaded(made) & (self.theirs | self.shared):
             raise NotSeparable
+        self.opaque |= any(self.has_no_plain_value(part) for part in calls.ours)
         return ast.Tuple(calls.found, ast.Load()), made
+
+    def has_no_plain_value(self, node: ast.expr) -> bool:
+        """Whether a value of ours is an object: what is compared with it is one too, and stays inside."""
+        if is_literal(node) or has_effects(node):
+            return False
+        if isinstance(node, ast.Name) and node.id not in self.variables - self.imported:
+            return False
+        _, fact = self.fact(node)
+        return fact is not None and (fact.faith == "failed" or '{"?"' in fact.text)
 
     def written_out(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> list[ast.expr]:
         """Return the elements of a comprehension over values of the tests."""
@@ -215,6 +246,9 @@ class Assertions(Statements):
 
     def inside(self, body: list[ast.stmt], text: str = "the tests as a whole") -> Probe:
         lines = "\n".join([*self.everything, source(body)])
+        self.unread.clear()
+        for step in self.steps:
+            step.due = False
         return Probe("inside", lines, "True", alias=self.alias, entry=self.entry, text=text)
 
     def probe(
@@ -225,6 +259,8 @@ class Assertions(Statements):
         asked = hand.visit(copied(ask))
         assert isinstance(asked, ast.expr)
         steps = self.needed(asked)
+        for step in steps:
+            step.due = False
         text = ast.unparse(whole)
         probe = Probe(
             op, "\n".join(step.line.text for step in steps), ast.unparse(asked), alias=self.alias, entry=self.entry,
@@ -233,6 +269,8 @@ class Assertions(Statements):
         outside: set[str] = set()
         for part in (expected, made):
             outside |= loaded(part) if part is not None else set()
+        for step in self.steps:  # outside it is run too
+            step.due &= not step.line.binds & outside
         leading = self.slice(outside - {ANSWERS})
         if expected is not None:
             probe.expected = ast.unparse(expected)
@@ -254,7 +292,8 @@ class Assertions(Statements):
             probe.given |= step.given
         probe.given |= hand.given
         itself = any(isinstance(part, ast.Name) and part.id not in self.variables for part in getattr(ask, "elts", ()))
-        if op in ("pair", "contains", "lacks") or again or itself or self.looks_at_objects(whole):
+        opaque, self.opaque = self.opaque, False
+        if op in ("pair", "contains", "lacks") or again or itself or opaque or self.looks_at_objects(whole):
             probe.whole = "\n".join([*self.everything, f"assert {text}"])
         if loaded(asked) & self.variables and any(isinstance(n, ast.Call) for n in parts(asked)):
             # it may have changed what a later assert looks at
@@ -285,14 +324,18 @@ class _Questions(ast.NodeTransformer):
     def __init__(self, assertions: Assertions) -> None:
         self.all = assertions
         self.found: list[ast.expr] = []
+        self.ours: list[ast.expr] = []
 
     def visit(self, node: ast.AST) -> ast.AST:
         if not isinstance(node, ast.expr):
             return self.generic_visit(node)
         if self.all.side(node) == OURS:
+            self.ours.append(node)
             return node
         if self.all.clean(node) and not isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
             self.found.append(node)
+            if self.all.side(node) == SHARED:
+                self.ours.append(node)
             return item(ANSWERS, len(self.found) - 1)
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
             return self.comprehension(node)

@@ -19,10 +19,27 @@ from collections.abc import Iterator
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
 from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
-from .syntax import assign, binds, bound, copied, has_assert, is_failure, item, loaded, local, name, source
+from .syntax import (
+    DEFINITIONS,
+    Kin,
+    assign,
+    binds,
+    bound,
+    can_fail,
+    copied,
+    has_assert,
+    is_case,
+    is_failure,
+    item,
+    loaded,
+    local,
+    name,
+    source,
+)
 
 __all__ = ["ANSWERS", "Probe", "probes"]
 _PASSES = 8
+_CANDIDATE = "_candidate"
 
 
 def probes(asserts: list[str], entry: str, setup: str, evaluate: Evaluate | None = None) -> list[Probe]:
@@ -38,14 +55,16 @@ def probes(asserts: list[str], entry: str, setup: str, evaluate: Evaluate | None
     start = ast.parse(setup).body
     found = evaluate("", "list(globals())") if evaluate and setup else None
     ours = set(map(str, found)) if isinstance(found, list) else {n for s in start for n in bound(s)}
-    return [probe for body in _programs(trees) for probe in _read(body, entry, start, ours, evaluate)]
+    return [probe for body in _programs(trees, ours) for probe in _read(*body, entry, start, ours, evaluate)]
 
 
-def _programs(trees: list[ast.Module]) -> Iterator[list[ast.stmt]]:
+def _programs(trees: list[ast.Module], ours: set[str]) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
     """Each entry of the asserts as a program, after the entries before it that prepare something for it.
 
-    Those have no assert that runs: they set names (`stack = Stack()`), or use names set so (`stack.push(1)`).
+    Those have no assert that runs: they set names (`stack = Stack()`), use names set so (`stack.push(1)`), or change
+    what is outside (`sys.stdin = ...`). Yields the statements that an earlier program ran, and the others.
     """
+    ran = 0  # of the statements before
     before: list[ast.stmt] = []
     names: set[str] = set()
     read = {ident for tree in trees for s in tree.body if _runs_by_itself(s) for ident in binds(s)}
@@ -53,39 +72,63 @@ def _programs(trees: list[ast.Module]) -> Iterator[list[ast.stmt]]:
     for tree in trees:
         sets = {ident for statement in tree.body for ident in binds(statement)}
         defines = all(isinstance(s, ast.FunctionDef) and not _runs_by_itself(s) for s in tree.body)
-        runs = has_assert(tree) and not defines
+        runs = (has_assert(tree) or any(map(_runs_by_itself, tree.body))) and not defines
         if not sets and not runs and loaded(tree) & read:
             continue  # `check(add)`, whose asserts have been read
-        if not runs and (sets or loaded(tree) & names):
+        changes = not can_fail(tree) and any(not isinstance(s, ast.Expr) or loaded(s) & ours for s in tree.body)
+        if not runs and (sets or loaded(tree) & names or changes):
             before, names, alone = [*before, *tree.body], names | sets, True
         else:
             alone = False
-            yield [*before, *tree.body] if before else tree.body
+            yield before[:ran], [*before[ran:], *tree.body]
+            ran = len(before)
     if alone:
-        yield before
+        yield before[:ran], before[ran:]
 
 
 def _runs_by_itself(statement: ast.stmt) -> bool:
     """Whether it is a function of asserts that is run though nothing calls it: check(candidate), test_sum()."""
-    if not isinstance(statement, ast.FunctionDef) or not has_assert(statement):
+    if isinstance(statement, ast.ClassDef):
+        return can_fail(statement) and (is_case(statement) or statement.name.startswith("Test"))
+    if not isinstance(statement, ast.FunctionDef) or not can_fail(statement):
         return False
     takes = len(statement.args.args)
     return (statement.name == "check" and takes == 1) or (statement.name.startswith("test") and not takes)
 
 
+def _call(statement: ast.FunctionDef | ast.ClassDef) -> ast.stmt:
+    """A call of a function or a class of tests that is run though nothing calls it."""
+    ident = statement.name
+    if is_case(statement):
+        text = f"__import__('unittest').defaultTestLoader.loadTestsFromTestCase({ident}).debug()"
+    elif isinstance(statement, ast.ClassDef):
+        text = (
+            f"for _n in dir({ident}):\n    if _n.startswith('test'):\n        _t = {ident}()\n"
+            "        getattr(_t, 'setup_method', int)()\n        getattr(_t, _n)()"
+        )
+    else:
+        text = f"{ident}({_CANDIDATE if ident == 'check' else ''})"
+    return ast.parse(text).body[0]
+
+
 def _read(
-    body: list[ast.stmt], entry: str, start: list[ast.stmt], ours: set[str], evaluate: Evaluate | None
+    before: list[ast.stmt],
+    body: list[ast.stmt],
+    entry: str,
+    start: list[ast.stmt],
+    ours: set[str],
+    evaluate: Evaluate | None,
 ) -> list[Probe]:
     """Read a program again and again, until all that it asked about values is known."""
     facts: dict[str, Fact] = {}
     for _ in range(_PASSES):
         reader = Reader(entry, start, ours, evaluate, facts)
         try:
-            found = reader.program(body)
+            found = reader.program(before, body)
             if not reader.find_out():
                 break
         except NotSeparable:
-            return [Reader(entry, start, ours, None, {}).inside(body)]
+            return [Reader(entry, start, ours, None, {}).whole([*before, *body])]
     for probe in found:
         probe.given = {ident: facts[key].text if key in facts else "null" for ident, key in probe.given.items()}
     return found
@@ -103,47 +146,77 @@ class Reader(Assertions):
         self.asserting: set[str] = set()  # what has asserts in it and cannot be looked into
         self.called: set[str] = set()
         self.out: list[Probe] = []
-        self.loose = False  # a call of the candidate's function whose answer nobody looked at
         for statement in start:  # helpers of the setup that call the candidate, or assert
             if isinstance(statement, ast.FunctionDef) and has_assert(statement):
                 self.define(statement)
             elif isinstance(statement, ast.FunctionDef | ast.ClassDef) and self.side(statement) == THEIRS:
                 self.theirs.add(statement.name)
 
-    def program(self, body: list[ast.stmt]) -> list[Probe]:
+    def program(self, before: list[ast.stmt], body: list[ast.stmt]) -> list[Probe]:
+        """before: has been run by an earlier program, so what fails in it has failed there."""
+        self.read(before)
+        for step in self.steps:
+            step.due = False
+        self.unread, self.out, self.called = {}, [], set(self.functions)
         self.read(body)
         for ident, function in list(self.functions.items()):
             if ident not in self.called and _runs_by_itself(function):
                 self.splice(function, ast.Call(name(ident), [], []))
-        if self.loose:
+        for statement in body:
+            if isinstance(statement, ast.ClassDef) and _runs_by_itself(statement) and not _used(statement, body):
+                self.out.append(self.inside([_call(statement)], f"the tests of {statement.name}"))
+        for kept in list(self.unread.values()):
+            self.out += self.ends(kept)
+        if any(step.due for step in self.steps):
             done = self.probe("runs", ast.Constant(None), ast.Constant("it ends without an exception"))
             done.before = "\n".join(step.line.text for step in self.steps)
             for step in self.steps:
                 done.given |= step.given
+                done.tells |= step.tells
             self.out.append(done)
         return self.out
+
+    def whole(self, body: list[ast.stmt]) -> Probe:
+        """A program that runs inside, with the calls of its tests that it leaves to those who run it."""
+        tests = [s for s in body if isinstance(s, ast.FunctionDef | ast.ClassDef) and _runs_by_itself(s)]
+        calls = [_call(statement) for statement in tests if not _used(statement, body)]
+        self.alias = _CANDIDATE if any(_CANDIDATE in loaded(call) for call in calls) else ""
+        return self.inside([*(s for s in body if not _is_main(s)), *calls])
+
+    def ends(self, node: ast.expr) -> list[Probe]:
+        """Evaluated outside, it fails or not; what it gives does not matter."""
+        test = ast.Subscript(ast.List([node, ast.Constant(True)], ast.Load()), ast.Constant(1), ast.Load())
+        return self.rest(test, test)
 
     def read(self, body: list[ast.stmt]) -> None:
         for statement in body:
             if isinstance(statement, ast.Assert):
-                found = self.assertion(statement.test)
-                self.loose &= not found
-                self.out += found
-            elif isinstance(statement, ast.FunctionDef) and has_assert(statement):
+                for ident in sorted(loaded(statement) & self.functions.keys() - self.variables):
+                    self.note(self.functions[ident])  # a function that asserts, and is an argument
+                self.out += self.assertion(statement.test)
+            elif isinstance(statement, ast.FunctionDef) and self.checks(statement):
                 self.define(statement)
-            elif isinstance(statement, ast.ClassDef) and has_assert(statement):
+            elif isinstance(statement, ast.ClassDef) and self.checks(statement):
                 self.asserting.add(statement.name)
                 self.note(statement)
+            elif _is_main(statement):
+                pass  # its tests are run
             elif (call := self.call_of(statement)) is not None:
                 self.splice(self.functions[ast.unparse(call.func)], call)
+            elif isinstance(statement, ast.Expr) and self.asserts_by_call(statement.value):
+                self.out += self.ends(statement.value)
             elif self.is_compound(statement):
                 self.compound(statement)
-            elif isinstance(statement, ast.Expr) and self.asserts_by_call(statement.value):
-                value = ast.List([statement.value, ast.Constant(True)], ast.Load())
-                self.out += self.rest(ast.Subscript(value, ast.Constant(1), ast.Load()), statement.value)
             else:
                 self.note(statement)
-                self.loose |= isinstance(statement, ast.Expr) and self.side(statement) == THEIRS
+
+    def checks(self, statement: ast.stmt) -> bool:
+        """Whether it may say that a test failed. An exception of a function of ours says that of its arguments."""
+        if has_assert(statement) or _runs_by_itself(statement):
+            return True
+        if isinstance(statement, ast.ClassDef):
+            return False
+        return can_fail(statement) and self.side(statement) != OURS
 
     def asserts_by_call(self, node: ast.expr) -> bool:
         """np.testing.assert_allclose(f(x), [1, 2]) and its like: evaluated outside, it fails or not."""
@@ -192,7 +265,7 @@ class Reader(Assertions):
 
     def is_compound(self, statement: ast.stmt) -> bool:
         """Whether it must be looked into: asserts in it, or a loop that would tell the candidate what is expected."""
-        if has_assert(statement) or loaded(statement) & (self.asserting | self.functions.keys()):
+        if self.checks(statement) or loaded(statement) & (self.asserting | self.functions.keys()):
             return True
         if isinstance(statement, ast.For) and self.side(statement) == THEIRS:
             return not self.clean_statement(statement)
@@ -215,16 +288,24 @@ class Reader(Assertions):
                     )
                     self.out += self.assertion(ast.Call(name("all"), [every], []))
                     return
+                case ast.If(test, [failure], []) if _fails(failure) and self.side(test) != OURS:
+                    self.out += self.assertion(_negated(test))
+                    return
                 case ast.If(test, body, orelse) if self.side(test) == OURS:
                     holds = self.known(ast.Call(name("bool"), [test], []))
                     return self.read(body if holds is True else orelse)
                 case ast.With([ast.withitem(context, None)], body) if ast.unparse(context).startswith("warnings."):
                     return self.read(body)
+                case ast.With([ast.withitem(ast.Call(func, [error], []), None)], body) if _raises(func):
+                    handler = ast.ExceptHandler(error, None, [ast.Pass()])
+                    if self.raising(ast.Try(body, [handler], [ast.Assert(ast.Constant(False))], [])):
+                        return
                 case ast.Try() if self.raising(statement):
                     return
         except NotSeparable:
             pass
         self.__dict__.update(before)
+        self.kin = [Kin(), Kin()]
         self.out.append(self.inside([statement], ast.unparse(statement)))
         self.everything.append(source([statement]))
         self.step(statement, tells=True)
@@ -238,13 +319,13 @@ class Reader(Assertions):
             case ast.Try([asked], [handler], [failure], []):
                 pass
             case ast.Try([asked, failure], [handler], [], []):
-                if handler.type is None or self.catches_assertions(handler.type):
+                if handler.type is None or self.catches(handler.type, failure):
                     return False
             case _:
                 return False
         if not isinstance(asked, ast.Expr | ast.Assign) or not self.clean(asked.value, methods=True):
             return False
-        if not is_failure(failure) or handler.type is None or self.side(handler.type) != OURS:
+        if not _fails(failure) or handler.type is None or self.side(handler.type) != OURS:
             return False
         raised = self.new_name("raised")
         lines = (
@@ -268,10 +349,12 @@ class Reader(Assertions):
                 raise NotSeparable
         return True
 
-    def catches_assertions(self, caught: ast.expr) -> bool:
-        if self.side(caught) != OURS:
+    def catches(self, caught: ast.expr, failure: ast.stmt) -> bool:
+        error = failure.exc if isinstance(failure, ast.Raise) and failure.exc else name("AssertionError")
+        error = error.func if isinstance(error, ast.Call) else error
+        if self.side(caught) != OURS or self.side(error) != OURS:
             return True
-        test = ast.parse(f"issubclass(AssertionError, {ast.unparse(caught)})", mode="eval").body
+        test = ast.parse(f"issubclass({ast.unparse(error)}, {ast.unparse(caught)})", mode="eval").body
         return self.known(test) is not False
 
 
@@ -283,6 +366,33 @@ class _Message(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         return self.message if ast.unparse(node) == f"str({self.error})" else self.generic_visit(node)
+
+
+def _used(test: ast.FunctionDef | ast.ClassDef, body: list[ast.stmt]) -> bool:
+    """Whether the program runs these tests by itself."""
+    return any(test.name in loaded(s) for s in body if not isinstance(s, DEFINITIONS) and "__name__" not in loaded(s))
+
+
+def _is_main(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and ast.unparse(statement).startswith(("unittest.main(", "pytest.main("))
+
+
+def _fails(statement: ast.stmt) -> bool:
+    return is_failure(statement) or (isinstance(statement, ast.Raise) and statement.exc is not None)
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    match test:
+        case ast.Compare(left, [ast.NotEq()], right):
+            return ast.Compare(left, [ast.Eq()], right)
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+    return ast.UnaryOp(ast.Not(), test)
+
+
+def _raises(func: ast.expr) -> bool:
+    called = ast.unparse(func)
+    return called in ("raises", "pytest.raises") or called.endswith(".assertRaises")
 
 
 def _jumps(loop: ast.For) -> bool:

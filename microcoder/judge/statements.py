@@ -17,14 +17,21 @@ from dataclasses import dataclass, field
 from .sandbox.records import RECORDS
 from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
 from .syntax import (
+    DEFINITIONS,
     IMPORTS,
     SCOPES,
+    Kin,
+    Line,
     assign,
     bound,
+    changed,
     copied,
+    has_effects,
+    held,
     is_literal,
     loaded,
     local,
+    looks_outside,
     name,
     parts,
     replaced,
@@ -35,10 +42,6 @@ from .syntax import (
 
 Evaluate = Callable[[str, str], object]  # statements and an expression of the problem's -> its value, from another box
 MOST = 1000  # rounds of loops that are written out
-_EFFECTS = set(
-    "next pop popleft popitem append appendleft add remove update insert extend clear send setdefault read readline "
-    "random randint randrange choice choices sample shuffle uniform gauss seed rand randn integers".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +50,6 @@ class Fact:
 
     faith: str  # "frozen", "plain", "" (see records.faithful), or "failed"
     text: str  # its value as JSON
-
-
-class Line:
-    """A statement, and what is asked of it again and again."""
-
-    def __init__(self, statement: ast.stmt) -> None:
-        self.statement = statement
-        self.binds, self.uses, self.text = bound(statement), loaded(statement), source([statement])
-        self.imports = isinstance(statement, IMPORTS)
 
 
 @dataclass(slots=True)
@@ -67,6 +61,7 @@ class Step:
     copied: bool = False  # a line of ours as it stands, not its values
     tells: bool = False  # it may hold what is expected
     stores: bool = False  # it puts a value of ours where answers are: two answers that are compared may not be two
+    due: bool = False  # it may fail, and no probe runs it yet
 
 
 class NotSeparable(Exception):
@@ -80,6 +75,12 @@ class Statements(Sides):
         self.outside: list[Line] = []
         self.steps: list[Step] = []
         self.everything: list[str] = []  # as it was written: for what can only run inside
+        self.imported: set[str] = set()
+        self.handles: set[str] = set()  # what is known of files and patches: the other process has its own
+        self.twins: dict[str, set[str]] = {}  # names of the same object
+        self.holds: dict[str, set[str]] = {}  # names, and those of what they are a part of or consist of
+        self.kin = [Kin(), Kin()]  # of the names in `outside`, and in the steps
+        self.unread: dict[int, ast.expr] = {}  # meanings that no assert has asked for, and that may fail
         self.evaluate, self.facts = evaluate, facts
         self.asked: dict[str, tuple[int, str]] = {}  # facts that are wanted: place in `outside`, expression
         self.fresh: Counter[str] = Counter()
@@ -94,7 +95,7 @@ class Statements(Sides):
 
     def fact(self, node: ast.expr) -> tuple[str, Fact | None]:
         """What is known of `node` at this place of the program; None if it is still to be found out."""
-        if _has_effects(node):  # it must happen once, and in its turn
+        if has_effects(node):  # it must happen once, and in its turn
             kept = self.new_name("kept")
             self._note(assign(kept, node))
             node = name(kept)
@@ -141,33 +142,91 @@ class Statements(Sides):
         if isinstance(statement, ast.ImportFrom) and "*" in names:
             names = self._star(statement)
         side = self.side(statement)
+        reaches_out = self.reaches_out(statement)
         if side == THEIRS and isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             before = name(statement.target.id)  # n += f(x)
             statement = assign(statement.target.id, ast.BinOp(before, statement.op, statement.value))
         if side == THEIRS and self._define(statement):
             return
         if side == OURS:
-            self.outside.append(Line(statement))
+            line = Line(statement)
+            if reaches_out:
+                self._on_both_sides(line)
+            elif line.uses & self.handles:
+                raise NotSeparable
+            self.outside.append(line)
         else:
             if side == SHARED:  # done on both sides; outside it may fail, for want of what the candidate did
                 guard = ast.ExceptHandler(name("Exception"), None, [ast.Pass()])
                 self.outside.append(Line(ast.Try([statement], [guard], [], [])))
             self.step(statement, tells=None if side == THEIRS else False)
+            self.steps[-1].due = not isinstance(statement, DEFINITIONS)
+            self.steps[-1].line.always = reaches_out
         if side == THEIRS:
-            filled = _changed(statement) & self.shared  # results.append(f(x))
+            filled = changed(statement) & self.shared  # results.append(f(x))
+            filled |= self.shared & set().union(*(self.twins.get(ident, set()) for ident in filled))
+            if any(self.holds.get(ident) for ident in filled):
+                raise NotSeparable  # row = grid[0]; row.append(f(x))
             self.shared -= filled
             self.theirs |= filled
             self.filled |= filled
             for step in self.steps:
                 step.stores |= bool(step.line.binds & filled) and not self._is_empty(step)
         self.variables |= names
-        for kind in (self.ours, self.shared, self.theirs, self.objects, self.filled):
+        for kind in (self.ours, self.shared, self.theirs, self.objects, self.filled, self.imported, self.handles):
             kind -= names
+        self.imported |= names if isinstance(statement, IMPORTS) else set()
+        if (reaches_out and side != THEIRS) or (isinstance(statement, DEFINITIONS) and looks_outside(statement)):
+            self.handles |= names
+        self._see_parts(statement, names)
         (self.ours, self.shared, self.theirs)[side].update(names)
         for ident in names:
             self.meant.pop(ident, None)
         if side == THEIRS:
             self._see_objects(statement)
+
+    def reaches_out(self, statement: ast.stmt) -> bool:
+        """Whether it changes what the tests have not made: sys.stdin, os.environ, a file, a variable of the setup."""
+
+        def foreign(ident: str) -> bool:
+            known = ident in self.ours | self.shared and ident not in self.variables - self.imported
+            return ident in self.handles or (known and not hasattr(builtins, ident))
+
+        match statement:
+            case ast.Expr(ast.Call(func)) if foreign(root(func)):
+                made = loaded(statement) & self.variables - self.imported - self.handles
+                return not made or looks_outside(statement) or ast.unparse(func).endswith(".seed")
+            case ast.Assign([ast.Name(ident)], ast.Lambda()) | ast.FunctionDef(ident) if hasattr(builtins, ident):
+                return ident in self.ours  # the candidate's calls of input mean this one too
+            case ast.Expr(ast.Call(ast.Name("setattr" | "delattr"))):
+                return True
+            case ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
+                return False
+        stored = [
+            part for part in parts(statement)
+            if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
+        ]  # fmt: skip
+        return any(foreign(root(part)) for part in stored) or looks_outside(statement)
+
+    def _on_both_sides(self, line: Line) -> None:
+        if (line.uses - line.binds) & (self.variables - self.imported - self.handles):
+            raise NotSeparable
+        self.copy_statements(line.uses & (self.imported | self.handles))
+        line.always = True
+        self.steps.append(Step(line, copied=True))
+
+    def _see_parts(self, statement: ast.stmt, names: set[str]) -> None:
+        """Keep in mind which names may be of one object: b = a, and of a part of it: row = grid[0]."""
+        for ident in names:
+            self.holds.pop(ident, None)
+            for other in self.twins.pop(ident, set()) - {ident}:
+                self.twins[other] = self.twins[other] - {ident}
+        match statement:
+            case ast.Assign([ast.Name(ident)], ast.Name(other)) if other in self.variables:
+                both = self.twins.get(other, {other}) | {ident}
+                self.twins |= dict.fromkeys(both, both)
+            case ast.Assign([ast.Name(ident)], value):
+                self.holds[ident] = {part for part in held(value) & self.variables if not part.startswith("_loop")}
 
     def _is_empty(self, step: Step) -> bool:
         found = [self.facts.get(key) for key in step.given.values()]
@@ -198,11 +257,15 @@ class Statements(Sides):
                     kind.discard(ident)
                 self.theirs.add(ident)
                 self.meant[ident] = kept
+                if any(isinstance(part, ast.Call | ast.Subscript | ast.BinOp | ast.Attribute) for part in parts(kept)):
+                    self.unread[id(kept)] = kept
                 return True
         return False
 
     def meaning(self, node: ast.expr) -> ast.expr:
         """Return `node` with names replaced by the expressions that they stand for."""
+        for ident in loaded(node) & self.meant.keys():
+            self.unread.pop(id(self.meant[ident]), None)
         return replaced(node, self.meant)
 
     # Steps
@@ -234,8 +297,10 @@ class Statements(Sides):
             return
         given = self.new_name("given")
         self.steps.append(Step(Line(assign(ident, name(given))), {given: key}))
-        self.ours.discard(ident)
-        self.shared.add(ident)
+        twins = self.twins.get(ident, set()) & self.ours - {ident}
+        self.steps += [Step(Line(assign(twin, name(ident)))) for twin in sorted(twins)]
+        self.ours -= twins | {ident}
+        self.shared |= twins | {ident}
 
     def copy_statements(self, wanted: set[str]) -> None:
         """The statements of ours that make these names, for the candidate's process."""
@@ -253,8 +318,9 @@ class Statements(Sides):
         if self.random:
             return list(self.outside)
         kept, wanted = [], set(wanted)
+        kin = self.kin[0].of(wanted, self.outside, self.variables - self.imported)
         for line in reversed(self.outside):
-            if self._matters(line, wanted):
+            if self._matters(line, wanted) or line.changes & kin:
                 kept.append(line)
                 wanted |= line.uses
         return kept[::-1]
@@ -262,43 +328,19 @@ class Statements(Sides):
     def needed(self, ask: ast.expr) -> list[Step]:
         """The steps, less those that `ask` does not lead back to: other variables, and what is done with them."""
         kept, wanted = [], loaded(ask)
+        kin = self.kin[1].of(wanted, [step.line for step in self.steps], self.variables - self.imported)
         for step in reversed(self.steps):
-            if self._matters(step.line, wanted):
+            line = step.line
+            if self._matters(line, wanted) or (line.uses if line.calls else line.changes) & kin:
                 kept.append(step)
-                wanted |= step.line.uses
+                wanted |= line.uses
         return kept[::-1]
 
     def _matters(self, line: Line, wanted: set[str]) -> bool:
-        if line.binds & wanted:
+        if line.always or line.binds & wanted:
             return True
         touched = line.uses & self.variables
         return bool(touched & wanted) or not (touched or line.binds)
-
-
-def constants(node: ast.AST) -> set[object]:
-    """The values in `node` that say something: no flags, small numbers or single letters."""
-    found = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
-    texts = {value for value in found if isinstance(value, str | bytes) and len(value) > 1}
-    return texts | {value for value in found if isinstance(value, int | float) and abs(value) > 9}
-
-
-def _has_effects(node: ast.AST) -> bool:
-    """Whether evaluating it again may give something else."""
-    called = [part.func for part in parts(node) if isinstance(part, ast.Call)]
-    names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
-    return bool(names & _EFFECTS)
-
-
-def _changed(statement: ast.stmt) -> set[str]:
-    """Names whose objects a statement changes by itself: `xs.append(1)`, `xs[0] = 1`, `x.y = 1`."""
-    out = set()
-    for part in parts(statement):
-        match part:
-            case ast.Call(ast.Attribute(ast.Name(ident))):
-                out.add(ident)
-            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
-                out.add(root(part))
-    return out
 
 
 class Hand(ast.NodeTransformer):

@@ -1,4 +1,4 @@
-"""Python's syntax, as far as tests are taken apart: what statements bind and use, and copies of expressions."""
+"""Python's syntax, as far as tests are taken apart: what statements bind, use and change, and copies of expressions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ Node = TypeVar("Node", bound=ast.AST)
 SCOPES = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
+_EFFECTS = set(
+    "next pop popleft popitem append appendleft add remove update insert extend clear send setdefault read readline "
+    "random randint randrange choice choices sample shuffle uniform gauss seed rand randn integers".split()
+)
+_FAIL = set("exit quit sys.exit os._exit raises pytest.raises pytest.warns pytest.fail self.fail".split())
+_OUTSIDE = ("os.", "shutil.", "tempfile.", "sqlite3.", "patch", "mock.patch", "unittest.mock.patch")
+_OF_FILES = set(
+    "open read_text read_bytes write_text write_bytes mkdir touch unlink to_csv exists isfile isdir".split()
+)
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -96,6 +105,33 @@ def is_failure(node: ast.AST) -> bool:
     return False
 
 
+def can_fail(node: ast.AST) -> bool:
+    """Whether it says that a test failed: by an assert, an exception, an exit, or a call such as tc.assertEqual."""
+    return any(isinstance(part, ast.Assert | ast.Raise) or _fails_by_call(part) for part in parts(node))
+
+
+def _fails_by_call(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        return False
+    called = ast.unparse(node.func)
+    return called in _FAIL or called.rpartition(".")[2].lower().startswith("assert")
+
+
+def is_case(node: ast.AST) -> bool:
+    """A class of tests for unittest."""
+    return isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+
+
+def looks_outside(node: ast.AST) -> bool:
+    """Whether a call in it is about files, the environment or a patch: what no value of the tests holds."""
+    for part in parts(node):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name | ast.Attribute):
+            called = ast.unparse(part.func)
+            if called.startswith(_OUTSIDE) or called.rpartition(".")[2] in _OF_FILES:
+                return True
+    return False
+
+
 def is_literal(node: ast.AST) -> bool:
     """Whether `node` is made of constants alone: it says what its value is."""
     if isinstance(node, ast.Constant):
@@ -163,3 +199,69 @@ def split(statement: ast.stmt) -> list[ast.stmt]:
                 if not bound(statement) & loaded(statement.value):
                     return [ast.Assign([t], v, lineno=0) for t, v in zip(targets, values, strict=True)]
     return [statement]
+
+
+class Line:
+    """A statement, and what is asked of it again and again."""
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.statement = statement
+        self.binds, self.uses, self.text = bound(statement), loaded(statement), source([statement])
+        self.imports = isinstance(statement, IMPORTS)
+        self.always = False  # it changes what no variable holds, such as sys.stdin
+        # Names whose objects it may change: what is called for its effect may change all that it is given.
+        kept = (ast.Assign, ast.AnnAssign, *DEFINITIONS, *IMPORTS)
+        self.changes = changed(statement) if isinstance(statement, kept) else self.uses
+        self.calls = isinstance(statement, ast.Assign) and any(isinstance(part, ast.Call) for part in parts(statement))
+
+
+def constants(node: ast.AST) -> set[object]:
+    """The values in `node` that say something: no flags, small numbers or single letters."""
+    found = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    texts = {value for value in found if isinstance(value, str | bytes) and len(value) > 1}
+    return texts | {value for value in found if isinstance(value, int | float) and abs(value) > 9}
+
+
+def has_effects(node: ast.AST) -> bool:
+    """Whether evaluating it again may give something else."""
+    called = [part.func for part in parts(node) if isinstance(part, ast.Call)]
+    names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
+    return bool(names & _EFFECTS)
+
+
+class Kin:
+    """Names that lines have brought together: what is done to one of them may change another."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, set[str]] = {}
+        self.read = 0
+
+    def of(self, wanted: set[str], lines: list[Line], variables: set[str]) -> set[str]:
+        for line in lines[self.read :]:
+            names = (line.binds | line.uses) & variables
+            group = names.union(*(self.groups.get(ident, ()) for ident in names))
+            if any(self.groups.get(ident) != group for ident in names):
+                self.groups |= dict.fromkeys(group, group)
+        self.read = len(lines)
+        return set().union(*(self.groups.get(ident, ()) for ident in wanted))
+
+
+def held(value: ast.expr) -> set[str]:
+    """Names whose objects an expression gives a part of, or holds: grid of grid[0], row of [row, row]."""
+    if isinstance(value, ast.List | ast.Tuple | ast.Set):
+        return set().union(*map(held, value.elts))
+    if isinstance(value, ast.Dict):
+        return set().union(*map(held, value.values))
+    return set() if isinstance(value, ast.Call) else {root(value)}
+
+
+def changed(statement: ast.stmt) -> set[str]:
+    """Names whose objects a statement changes by itself: `xs.append(1)`, `xs[0] = 1`, `x.y = 1`."""
+    out = set()
+    for part in parts(statement):
+        match part:
+            case ast.Call(ast.Attribute(ast.Name(ident))):
+                out.add(ident)
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
+                out.add(root(part))
+    return out

@@ -44,7 +44,7 @@ def recorder(records: list[Any]) -> Any:
         try:
             value = expression()
             records.append([faithful(value), json.dumps(encode(value))])
-        except Exception:
+        except (Exception, SystemExit):
             records.append(["failed", ""])
 
     return record
