@@ -49,7 +49,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
     "starter": ({"schema", "starter"}, set()),
     "runs": ({"schema", "files", "runs"}, {"numpy", "matplotlib"}),
     "advise": ({"advise"}, set()),
-    "sampling": ({"sampling"}, {"torch", "transformers", "triton", "deepspeed"}),
+    "sampling": ({"sampling"}, {"jinja2", "torch", "transformers", "triton", "deepspeed"}),
     "rewards": (
         {"schema", "files", "stats", "prompts", "config", "judge", "rewards"},
         {"verifiers", "httpx", "openenv"}  # in the modules of these names only

@@ -191,7 +191,10 @@ def compare(folders: tuple[str, ...], limit: int | None, policy: str, tests: str
 @click.option("--limit", "limits", metavar="N", help="Tokens in a response.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("-o", "--output", type=click.Path(), required=True, help="A folder for the evaluations and the figure.")
-def temperatures(words: tuple[str, ...], grid: str, limits: str | None, output: str, **options: Any) -> int:
+@click.option("--fresh", is_flag=True, help="Start its evaluations over instead of continuing them.")
+def temperatures(
+    words: tuple[str, ...], grid: str, limits: str | None, output: str, fresh: bool, **options: Any
+) -> int:
     """Accuracy and diversity of checkpoints over a grid of temperatures, as a table and a figure."""
     models, settings = divided(words)
     if not models:
@@ -202,7 +205,7 @@ def temperatures(words: tuple[str, ...], grid: str, limits: str | None, output: 
             from ..evaluation.temperatures import sweep
 
             exam = prepare(settings=settings, limits=limits_of(limits), note=say, **options)
-            table = sweep(models, numbers_of(grid), Path(output), exam, say, watched)
+            table = sweep(models, numbers_of(grid), Path(output), exam, say, watched, fresh)
     except KeyboardInterrupt:
         return stopped()
     echo(table)
@@ -267,7 +270,7 @@ def numbers_of(text: str) -> list[float]:
         found = sorted({float(word) for word in text.split(",") if word})
     except ValueError:
         found = []
-    if not found or min(found) < 0:
+    if not found or not all(0 <= temperature < float("inf") for temperature in found):
         raise Refused(f"--grid {text}: write temperatures such as 0.2,0.6,1.0")
     return found
 

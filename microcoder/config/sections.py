@@ -281,7 +281,7 @@ class GrpoConfig(Section):
         default="auto",
         description="Weigh tokens by p_trainer / p_sampler, by their own ratio or by that of the whole response, at "
         "most importance_cap; auto: token with rollout.engine = vllm or rollout.ahead, else none. token and sequence "
-        "need train.update = packed.",
+        "need train.update = packed with run.engine = trl.",
     )
     importance_cap: float = Field(default=2.0, gt=0, description="The largest weight of grpo.importance.")
     turns: int = Field(

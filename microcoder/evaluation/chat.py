@@ -13,9 +13,9 @@ generation_config.json, unless it is started with --generation-config vllm.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from itertools import islice
+from queue import SimpleQueue
 from typing import Any
 
 from ..data.endpoint import Endpoint, NoAnswer, Reply
@@ -80,20 +80,53 @@ class ChatModel:
 
 
 def _as_they_come(make: Callable[[Work], Sample], work: Sequence[Work], concurrency: int) -> Iterator[Sample]:
-    """Yield samples as they are finished. After a failure start no new request, but finish those under way."""
-    todo = iter(work)
+    """Yield samples as they are finished. After a failure start no new request, but finish those under way.
+
+    Ctrl-C waits for no server: what has come is yielded, and the threads, which are daemons, end with the process.
+    """
+    todo, taking, over = iter(work), threading.Lock(), threading.Event()
+    room = threading.Semaphore(concurrency)  # for samples that nobody has taken yet, and requests under way
+    come: SimpleQueue[Sample | BaseException | None] = SimpleQueue()  # None: a thread has ended
+
+    def ask() -> None:
+        while True:
+            room.acquire()
+            with taking:
+                one = None if over.is_set() else next(todo, None)
+            if one is None:
+                break
+            try:
+                come.put(make(one))
+            except BaseException as error:
+                over.set()
+                come.put(error)
+        come.put(None)
+
+    threads = min(concurrency, len(work))
+    for _ in range(threads):
+        threading.Thread(target=ask, name="request", daemon=True).start()
     failure: BaseException | None = None
-    pool = ThreadPoolExecutor(concurrency)
     try:
-        under_way: set[Future[Sample]] = {pool.submit(make, one) for one in islice(todo, concurrency)}
-        while under_way:
-            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            failure = failure or next(filter(None, (future.exception() for future in done)), None)
-            if failure is None:  # before anything is handed out, so that the server is not idle meanwhile
-                under_way |= {pool.submit(make, one) for one in islice(todo, len(done))}
-            yield from [future.result() for future in done if future.exception() is None]
+        while threads:
+            try:
+                found = come.get()
+            except KeyboardInterrupt as error:
+                over.set()
+                failure, threads = error, 0
+                while not come.empty():
+                    if isinstance(last := come.get(), Sample):
+                        yield last
+                break
+            room.release()
+            if isinstance(found, Sample):
+                yield found
+            elif found is None:
+                threads -= 1
+            else:
+                failure = failure or found
     finally:
-        pool.shutdown(cancel_futures=True)
+        over.set()
+        room.release(concurrency)
     if failure is not None:
         raise failure
 

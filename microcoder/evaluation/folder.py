@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ from . import tables
 from .score import POLICIES, compare, on_base_tests, outcomes
 from .suite import EvaluationError, Mark, Sample
 
+LEAST = 1e-3  # temperature: logits are divided by it
 MADE = ("bench.json", "samples.jsonl", "verdicts.jsonl", "scores.json", "report.md", "table.tex")
 ENDS = 1 << 20  # bytes at the beginning and at the end of a file of weights that its fingerprint covers
 OF_A_MODEL = (".safetensors", ".bin", ".json", ".jinja", ".model")
@@ -68,9 +70,12 @@ class Ask:
         if not self.limits or list(self.limits) != sorted(set(self.limits)) or min(self.limits) < 0:
             named = ", ".join(map(str, self.limits)) or "nothing"
             raise EvaluationError(f"limits of {named}; name each once: --limit 4096,8192")
-        if self.temperature == 0 and self.tries > 1:
+        temperature = self.temperature or 0.0
+        if temperature and not LEAST <= temperature < math.inf:
+            raise EvaluationError(f"--temperature {temperature:g}: it must be 0, or from {LEAST:g} to a finite number")
+        if temperature == 0 and self.tries > 1:
             raise EvaluationError(
-                f"at temperature 0 all {self.tries} samples are the same; use -n 1, or a temperature above 0"
+                f"at temperature 0 all {self.tries} samples are the same; ask for one sample, or leave 0 out"
             )
         return self
 

@@ -169,6 +169,9 @@ def evaluate(
         raise EvaluationError("name either a model to sample from, or a file to score with --completions")
     if server and completions:
         raise EvaluationError("--server is for a model, --completions for a file; leave one of them out")
+    words = {"samples": "-n", "temperature": "--temperature", "limits": "--limit"}
+    if completions and (named := [word for name, word in words.items() if asked.get(name) not in (None, (), [])]):
+        raise EvaluationError(f"{', '.join(named)}: the file of --completions holds what was sampled; leave it out")
     exam = prepare(suite, note=note, **asked)
     if completions and exam.common["chat"]:
         raise EvaluationError("model.chat is for prompts, and --completions needs none; leave it out")

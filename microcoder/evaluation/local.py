@@ -60,7 +60,10 @@ class LocalModel:
 
     def samples(self, ask: Ask, problems: Sequence[Problem], known: Sequence[str]) -> Iterator[Sample]:
         """Yield the samples that are not known yet, as each one is finished."""
-        prompts = [self.loaded.prompt(problem, ask.style) for problem in problems]
+        try:
+            prompts = [self.loaded.prompt(problem, ask.style) for problem in problems]
+        except ValueError as error:
+            raise EvaluationError(f"{ask.model} cannot be asked in the style {ask.style}: {error}") from None
         there = set(known)
         for number, chosen, limit in self._chunks(ask, prompts):
             ids = [problems[n].id for n in chosen]

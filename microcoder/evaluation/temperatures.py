@@ -35,6 +35,7 @@ def sweep(
     exam: Exam,
     note: Note = lambda _: None,
     watch: Watch = unwatched,
+    fresh: bool = False,
 ) -> str:
     """Run the missing evaluations under the largest limit, draw the figure, and return the table."""
     from .local import LocalModel
@@ -52,7 +53,7 @@ def sweep(
             make = partial(model.samples, asked, suite.problems)
             where, title = out / folders[name] / f"t{temperature:g}", f"{name}, T {temperature:g}"
             total = len(suite.problems) * asked.tries
-            with ResultFolder(where, asked) as folder, watch(total, title) as watcher:
+            with ResultFolder(where, asked, fresh) as folder, watch(total, title) as watcher:
                 rows.append(_row(name, temperature, run(suite, folder, make, exam.judge, watcher)))
         write_whole(out / "temperatures.json", json.dumps(rows, indent=1).encode() + b"\n")
         plot_temperatures(rows, out / "temperatures.png", suite.name)

@@ -75,7 +75,7 @@ def signals(probes: Sequence[TemperatureProbe]) -> NDArray[np.float64]:
     triples = np.maximum(pairs[best] * (judged[best] - 2), 1)
     same = right[best] * wrong[best] * (wrong[best] - 1) / triples
     found *= wrong[best] / np.maximum(judged[best], 1)
-    found[best] = same
+    found[best] = np.where(judged[best] > 2, same, found[best])  # of two responses the product: too small, but not 0
     return found.mean(1)
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,15 +40,36 @@ def quiet() -> None:
 
 
 def load(source: ModelSource, dtype: torch.dtype, **options: Any) -> Any:
-    """Load the weights, and merge the adapter if the source has one; the options are those of transformers."""
+    """Load the weights, and merge the adapter if the source has one; the options are those of transformers.
+
+    Raise ModelError if there are not weights for the whole model: transformers would draw the others at random.
+    """
     quiet()
-    model = AutoModelForCausalLM.from_pretrained(source.path, dtype=dtype, **options)
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            source.path, dtype=dtype, output_loading_info=True, **options
+        )
+    except RuntimeError as error:
+        raise ModelError(f"{source.path}: its weights do not fit its config.json: {_first(error)}") from None
+    model, found = loaded
+    if missing := sorted(found["missing_keys"]):
+        raise ModelError(f"{source.path} lacks {len(missing)} of its weights, such as {missing[0]}; it is not complete")
     if source.adapter:
         from peft import PeftModel
 
-        model = PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", message="Found missing adapter keys")
+                model = PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
+        except (UserWarning, RuntimeError, ValueError) as error:
+            raise ModelError(f"the adapter {source.adapter} does not fit {source.path}: {_first(error)}") from None
         model.requires_grad_(True)  # peft has frozen it
     return model
+
+
+def _first(error: Exception) -> str:
+    """What an error says, on one line and not at length."""
+    return " ".join(str(error).split())[:300]
 
 
 def load_shape(source: ModelSource) -> Any:
@@ -57,12 +80,13 @@ def load_shape(source: ModelSource) -> Any:
 
 
 def load_tokenizer(source: ModelSource, chat: Mapping[str, Any] | None = None) -> Any:
-    """Load the tokenizer; it pads on the left, with the end token if it has no pad token.
+    """Load the tokenizer; it pads on the left, with the end token if it has no pad token. An adapter may have its own.
 
-    Raise ModelError if its chat template cannot use the arguments `chat`.
+    Raise ModelError if its chat template cannot be read, or cannot use the arguments `chat`.
     """
     quiet()
-    tokenizer = AutoTokenizer.from_pretrained(source.path, padding_side="left")
+    own = source.adapter and (Path(source.adapter) / "tokenizer_config.json").is_file()
+    tokenizer = AutoTokenizer.from_pretrained(source.adapter if own else source.path, padding_side="left")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     _check_chat(source.name, tokenizer, chat or {})
@@ -71,7 +95,9 @@ def load_tokenizer(source: ModelSource, chat: Mapping[str, Any] | None = None) -
 
 def _check_chat(name: str, tokenizer: Any, chat: Mapping[str, Any]) -> None:
     """Raise ModelError for arguments that the tokenizer's chat template would not read."""
-    if chat and tokenizer.chat_template is None:
+    if tokenizer.chat_template is not None:
+        chat_arguments(tokenizer.get_chat_template())
+    elif chat:
         raise ModelError(f"model.chat gives {', '.join(chat)}, but {name} has no chat template; leave model.chat out")
     for key, value in chat.items():
         if key not in (known := chat_arguments(tokenizer.get_chat_template())):

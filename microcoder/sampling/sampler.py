@@ -7,6 +7,7 @@ small model its bookkeeping costs as much as the model.
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
@@ -32,7 +34,13 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0 or self.limit < 1 or self.samples < 1 or not 0 < self.top_p <= 1 or self.top_k < 0:
+        if (
+            not 0 <= self.temperature < math.inf
+            or self.limit < 1
+            or self.samples < 1
+            or not 0 < self.top_p <= 1
+            or self.top_k < 0
+        ):
             raise ValueError(
                 f"{self}: the temperature must be 0 (the likeliest token) or more, limit and samples 1 or more, "
                 "top_p above 0 and at most 1, top_k 0 (all tokens) or more"
@@ -91,7 +99,10 @@ def encode(tokenizer: Any, messages: list[dict[str, str]], chat: Mapping[str, An
     if tokenizer.chat_template is None:
         ids = tokenizer("\n\n".join(message["content"] for message in messages) + "\n")["input_ids"]
     else:
-        made = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, **(chat or {}))
+        try:
+            made = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, **(chat or {}))
+        except TemplateError as error:
+            raise ValueError(f"the model's chat template refuses the prompt: {error}; try another style") from None
         ids = made["input_ids"]
     return list(ids)
 

@@ -194,7 +194,10 @@ def overlap(train: Sequence[Problem], test: Sequence[Problem]) -> str:
 def with_prompts(loaded: Loaded, tokenizer: Any, config: Config) -> tuple[Loaded, list[list[int]]]:
     """The problems whose prompt fits into data.max_prompt_tokens, and those prompts."""
     limit, style, chat = config.data.max_prompt_tokens, config.data.style, config.model.chat
-    pairs = [(problem, encode(tokenizer, messages(problem, style), chat)) for problem in loaded.problems]
+    try:
+        pairs = [(problem, encode(tokenizer, messages(problem, style), chat)) for problem in loaded.problems]
+    except ValueError as error:
+        raise ProblemsError(str(error)) from None
     kept = [(problem, ids) for problem, ids in pairs if len(ids) <= limit]
     dropped = dict(loaded.dropped)
     if len(kept) < len(pairs):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 
@@ -128,9 +130,32 @@ def test_nothing_is_left_running_when_it_ends_early(server, end):
     else:
         with pytest.raises(EvaluationError, match="refuses the key"):
             list(found)
-    ours = [thread for thread in threading.enumerate() if thread not in before]
-    assert [thread.name for thread in ours if thread.name.startswith("ThreadPool")] == []
+    ours = [thread for thread in threading.enumerate() if thread not in before and thread.name == "request"]
+    for thread in ours:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in ours)
     assert server.most_busy <= 2 and len(server.asked) <= 4
+
+
+def test_ctrl_c_waits_for_no_server_and_keeps_what_has_come(server):
+    answer = threading.Event()
+
+    def reply(body):
+        if named(body) != "add":
+            answer.wait(60)
+        return "an answer"
+
+    server.replies = [reply]
+    taken = []
+    stop = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    stop.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for sample in samples(server, concurrency=4):
+                taken.append(sample)
+        assert not answer.is_set() and sorted(sample.id for sample in taken) == ["add#0", "add#1"]
+    finally:
+        answer.set()
 
 
 # --- when it fails

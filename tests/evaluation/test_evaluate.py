@@ -239,6 +239,10 @@ def test_checkpoints_over_temperatures_become_a_figure(starter, tmp_path, one_th
     assert [row["temperature"] for row in rows] == [0.2, 1.4] and rows[0]["diversity"] < rows[1]["diversity"]
     assert (tmp_path / "temperatures.png").read_bytes().startswith(b"\x89PNG")
     assert read_scores(tmp_path / "nano" / "t0.2").result["temperature"] == 0.2
+    found = evaluated("temperatures", "nano", *words, "judge.time_limit_s=3.5")
+    assert found.code == 2 and "with --fresh" in found.err
+    found = evaluated("temperatures", "nano", *words, "judge.time_limit_s=3.5", "--fresh")
+    assert found.code == 0, found.err
 
 
 def test_a_server_is_asked_for_what_is_missing(tiny):
@@ -394,7 +398,11 @@ def test_a_release_of_livecodebench_goes_through(tmp_path, right, accuracy):
         (["--suite", "humaneval"], "name either a model to sample from, or a file to score"),
         (["nano", "--suite", "humanevil", "--data", "x"], "humaneval"),
         (["nano", "--suite", "TINY", "--limit", "many"], "such as 4096,8192"),
-        (["nano", "--suite", "TINY", "--temperature", "0"], "use -n 1"),
+        (["nano", "--suite", "TINY", "--temperature", "0"], "ask for one sample"),
+        (["nano", "--suite", "TINY", "--temperature", "nan"], "must be 0, or from 0.001 to a finite"),
+        (["nano", "--suite", "TINY", "--temperature", "1e-40"], "must be 0, or from 0.001 to a finite"),
+        (["temperatures", "nano", "--suite", "TINY", "-o", "out", "--grid", "0.2,inf"], "write temperatures such as"),
+        (["--completions", "x.jsonl", "--suite", "TINY", "-n", "1", "--limit", "9"], "-n, --limit: the file of"),
         (["nano", "--suite", "TINY", "judge.policy=exact"], "leave judge.policy out"),
         (["nano", "--suite", "TINY", "judge.also=paper"], "leave judge.also out"),
         (["nano", "--suite", "TINY", "train.lr=1"], "judge and rollout, and model.chat"),

@@ -42,6 +42,11 @@ def test_the_estimate_has_no_bias_at_the_most_accurate_temperature_either():
     assert signals(probes(right, grid=[0.5, 1.0])) == pytest.approx(expected, rel=0.02)
 
 
+def test_with_two_responses_a_problem_the_most_accurate_temperature_has_a_signal_too():
+    found = signals([TemperatureProbe(1.0, 0.5, (1, 1), (2, 2)), TemperatureProbe(0.5, 0.5, (0, 1), (2, 2))])
+    assert found[0] > 0
+
+
 def test_a_response_without_a_verdict_does_not_count():
     found = signals([TemperatureProbe(1.0, 0.5, (2, 0), (4, 0)), TemperatureProbe(0.5, 0.5, (1, 1), (4, 4))])
     assert found[0] == pytest.approx(2 * 2 * 1 / (4 * 3 * 2) / 2)

@@ -147,6 +147,14 @@ def test_prompts_have_the_style_and_the_chat_arguments_of_the_settings(file):
         assert texts == wanted
 
 
+def test_a_template_that_refuses_the_prompt_is_named(file):
+    tokenizer = load_tokenizer(ModelSource("nano", str(NANO)))
+    tokenizer.chat_template = "{{ raise_exception('no such role') }}"
+    config = load(None, [f"data.train={file}", "data.refuse=[]"])
+    with pytest.raises(ProblemsError, match="template refuses the prompt: no such role"):
+        with_prompts(load_problems(config.data, "train"), tokenizer, config)
+
+
 PLUS = {
     "task_id": "Mbpp/1", "prompt": '"""\nAdd one.\nassert f(1) == 2\n"""\n', "entry_point": "f",
     "canonical_solution": "\ndef f(x):\n  return x + 1\n", "base_input": [[1]], "plus_input": [[2], [3]], "atol": 0,

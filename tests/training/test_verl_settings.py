@@ -25,6 +25,8 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "grpo.dual_clip": "3.0",
     "grpo.eps": "0.1",
     "grpo.eps_high": "0.3",
+    "grpo.importance": "sequence",
+    "grpo.importance_cap": "3.0",
     "grpo.kl": "0.01",
     "grpo.ratio": "sequence",
     "grpo.reduction": "dr_grpo",
@@ -106,8 +108,6 @@ OURS = {  # read by our own code, in the trainer's process
 }
 REFUSED = {
     "grpo.feedback": "grpo.turns=2",  # of no use without it
-    "grpo.importance": "grpo.importance=token",
-    "grpo.importance_cap": "grpo.importance=token",  # of no use without it
     "grpo.trained_turns": "grpo.turns=2",  # of no use without it
     "grpo.turns": "grpo.turns=2",
     "rollout.ahead": "rollout.ahead=1",
@@ -228,3 +228,13 @@ def test_a_steps_metrics_have_our_names_and_its_parts_add_up():
     parts = ("generation_s", "judging_s", "update_s", "other_s")
     assert sum(found[part] for part in parts) == pytest.approx(found["step_s"]) == 18.0
     assert "kl" not in found
+
+
+@pytest.mark.parametrize(
+    ("gpus", "chosen", "asks"),
+    [(0, "auto", None), (8, "auto", "token"), (8, "none", None), (0, "token", "token"), (8, "sequence", "sequence")],
+)
+def test_tokens_are_weighed_as_the_settings_say(gpus, chosen, asks):
+    found = asked(f"cluster.gpus_per_node={gpus}", f"grpo.importance={chosen}", "grpo.importance_cap=1.5")
+    assert found.get("algorithm.rollout_correction.rollout_is") == asks
+    assert found["algorithm.rollout_correction.rollout_is_threshold"] == 1.5

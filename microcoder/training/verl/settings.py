@@ -28,7 +28,6 @@ REDUCTIONS = {
     "sequence_mean": "seq-mean-token-mean",
     "dr_grpo": "seq-mean-token-sum-norm",
 }
-WEIGHTS = "token", 3.0  # importance of a token that vLLM sampled, and its bound, as TRL has them
 CPUS = 12  # logical ones that Ray must have beside those of training processes: TransferQueue waits for them in silence
 CPUS_OF_A_PROCESS = 3
 UNHEARD = {"train.float32_head"}  # see 2
@@ -182,7 +181,11 @@ def _rollout(config: Config, stage: Stage, counts: Batches, limit: int) -> dict[
         "agent.default_agent_loop": NAME,
         **{f"val_kwargs.{name}": value for name, value in validation.items()},
     }
-    weights = {"rollout_is": WEIGHTS[0], "rollout_is_threshold": WEIGHTS[1]} if gpus else {}
+    importance = config.grpo.importance
+    if importance == "auto":  # our own sampler, on CPUs, has the trainer's numbers
+        importance = "token" if gpus else "none"
+    weights: dict[str, Any] = {"rollout_is": importance} if importance != "none" else {}
+    weights["rollout_is_threshold"] = config.grpo.importance_cap
     return {
         **{f"actor_rollout_ref.rollout.{name}": value for name, value in settings.items()},
         **{f"algorithm.rollout_correction.{name}": value for name, value in weights.items()},
@@ -229,8 +232,6 @@ def refusals(config: Config) -> list[str]:
         found.append("train.update=packed works with run.engine=trl only: set train.update=padded")
     if train.optimizer != "adamw":
         found.append(f"train.optimizer={train.optimizer} works with run.engine=trl only: set train.optimizer=adamw")
-    if grpo.importance in ("token", "sequence"):
-        found.append(f"grpo.importance={grpo.importance} works with run.engine=trl only: set grpo.importance=auto")
     if rollout.straggler_s:
         found.append("rollout.straggler_s works with run.engine=trl only: set rollout.straggler_s=0")
     if rollout.server:
