@@ -136,7 +136,7 @@ class Problem(_Marked):
             if isinstance(record.get(name), str):
                 record[name] = [record[name]]
         for name in (f.name for f in dataclasses.fields(cls) if f.type == "str" and f.name in record):
-            if isinstance(record[name], list | dict | bytes):
+            if not isinstance(record[name], str) and (name in JUDGED or isinstance(record[name], list | dict | bytes)):
                 raise SchemaError(f"{where}: {name} must be text, not {quoted(record[name])}")
             record[name] = str(record[name])  # a rating or a date
         if isinstance(record.get("compare"), str):

@@ -74,6 +74,6 @@ def test_numbers_where_text_belongs_become_text_and_lists_are_refused():
     record = {"id": 1, "difficulty": 1200, "date": 2024, "tags": "dp", "tests": [{"input": "", "output": ""}]}
     problem = Problem.from_dict(record)
     assert (problem.id, problem.difficulty, problem.date, problem.tags) == ("1", "1200", "2024", ["dp"])
-    for field, value in (("title", ["a"]), ("difficulty_score", "3")):
+    for field, value in (("title", ["a"]), ("setup", 7), ("difficulty_score", "3")):
         with pytest.raises(SchemaError, match=field):
             Problem.from_dict(record | {field: value})
