@@ -28,7 +28,7 @@ def test_every_shipped_configuration_is_one_of_verls(name, where):
 def test_verl_knows_the_name_of_sglang():
     from verl.workers.rollout.base import _ROLLOUT_REGISTRY
 
-    found = theirs(settings(*GPUS, "rollout.engine=sglang")).actor_rollout_ref.rollout
+    found = theirs(settings(*GPUS, "cluster.gpus_per_node=2", "rollout.engine=sglang")).actor_rollout_ref.rollout
     assert found.name == "sglang" and ("sglang", found.mode) in _ROLLOUT_REGISTRY
 
 
