@@ -78,5 +78,6 @@ def test_an_adapter_brings_its_own_tokenizer_and_template(adapter):
 def test_a_template_that_cannot_be_used_is_an_error_with_a_direction(nano, template, words):
     (nano / "chat_template.jinja").write_text(template)
     command = ["eval", "run", str(nano), "--suite", "starter", "--first", "1", "-n", "1"]
+    command += ["-o", str(nano.parent / "scores")]
     done = CliRunner().invoke(cli, command)
     assert done.exit_code == 2 and words in done.output, done.output
