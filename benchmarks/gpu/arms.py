@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.scores import FILES
+from microcoder.config import load
 from microcoder.files import json_line
 from microcoder.runs import latest_checkpoint, steps
 from microcoder.study.launch import Command, side_by_side, tail
@@ -116,6 +117,7 @@ class Experiment:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args, self.out = args, args.out
         arms = dict(_arm(words) for words in args.arms)
+        self.style = load(None, [word for word in args.set if word.startswith("data.style=")]).data.style
         self.runs = {f"{name}-s{seed}": (words, seed) for seed in args.seeds for name, words in arms.items()}
         self.deadline = time.monotonic() + args.budget
         self.took: dict[str, float] = {}  # the longest training and scoring that ended, in seconds
@@ -123,10 +125,9 @@ class Experiment:
         self.unscored: set[str] = set()  # jobs that wait to score a run that has ended
 
     def run(self) -> int:
-        jobs = [self._train(name) for name in self.runs if not finished(self.out / "runs" / name)]
-        for name in (BASE, *self.runs):
-            if name == BASE or finished(self.out / "runs" / name):
-                jobs += self._scores(name)
+        done = [name for name in self.runs if finished(self.out / "runs" / name)]
+        jobs = [job for name in (BASE, *done) for job in self._scores(name)]
+        jobs += [self._train(name) for name in self.runs if name not in done]
         left = side_by_side(jobs, self.args.together, self.args.budget, self._ended, self._fits)
         for job in left:
             print(f"{job.name}: not finished; the same command goes on with it", flush=True)
@@ -196,7 +197,7 @@ class Experiment:
         model = self.args.model if name == BASE else str(self.out / "runs" / name)
         words = ["--models", f"{name}={model}", "--data", str(self.args.data), "--out", str(bench), "--suites", *left]
         words += ["--size", self.args.size, "--limits", *map(str, self.args.limits), "--tries", str(self.args.tries)]
-        words += ["--judge-workers", str(self.args.judge_workers)]
+        words += ["--judge-workers", str(self.args.judge_workers), "--style", self.style]
         return [self._command(f"score {name}", ["benchmarks.gpu", "scores", *words])]
 
     def _command(self, name: str, words: Sequence[str]) -> Command:

@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--limits", type=int, nargs="+", default=[1024], help="tokens of a response")
     parser.add_argument("--tries", type=int, default=0, help="0: by the table TRIES")
     parser.add_argument("--temperature", type=float, default=0.2)
+    parser.add_argument("--style", help="of the prompts of test and forged; without it a run has its own")
     parser.add_argument("--judge-workers", type=int, default=4)
     parser.add_argument("--memory", type=float, default=0.1, help="rollout.memory")
     parser.add_argument("--size", choices=("full", "toy"), default="full")
@@ -84,7 +85,7 @@ def exam_of(suite: str, args: argparse.Namespace) -> Exam:
         asked |= TOY
     asked |= {"temperature": args.temperature, "note": print}
     if suite in OURS:
-        return prepare(path, [*settings, "judge.time_limit_s=2"], **asked)
+        return prepare(path, [*settings, "judge.time_limit_s=2"], style=args.style, **asked)
     return prepare(suite, settings, data=path, unchecked=suite == "livecodebench", **asked)
 
 

@@ -162,8 +162,19 @@ def _check_keys(model: type[BaseModel], data: Any, above: tuple[str, ...], sourc
         if fields_of(field):
             found += _check_keys(field.annotation, value, keys, source)  # type: ignore[arg-type]
         else:
+            _check_tables(field, value, f"{source}: ", ".".join(keys))
             found.append(keys)
     return found
+
+
+def _check_tables(field: FieldInfo, value: Any, source: str, name: str) -> None:
+    """Refuse an unknown key in one of the tables of a list; what else is wrong with them is found later."""
+    known = table.model_fields if (table := table_of(field.annotation)) else {}
+    for number, row in enumerate(value if known and isinstance(value, list) else [], 1):
+        for key in row if isinstance(row, dict) else ():
+            if key not in known:
+                hint = nearest(key, known) or f"; known are {', '.join(known)}"
+                raise ConfigError(f"{source}unknown key {key!r} in table {number} of {name}{hint}")
 
 
 def _short(model: type[BaseModel], key: str, value: Any) -> bool:

@@ -71,13 +71,17 @@ class Ask:
             named = ", ".join(map(str, self.limits)) or "nothing"
             raise EvaluationError(f"limits of {named}; name each once: --limit 4096,8192")
         temperature = self.temperature or 0.0
-        if temperature and not LEAST <= temperature < math.inf:
-            raise EvaluationError(f"--temperature {temperature:g}: it must be 0, or from {LEAST:g} to a finite number")
+        check_temperature(temperature)
         if temperature == 0 and self.tries > 1:
             raise EvaluationError(
                 f"at temperature 0 all {self.tries} samples are the same; ask for one sample, or leave 0 out"
             )
         return self
+
+
+def check_temperature(temperature: float) -> None:
+    if temperature and not LEAST <= temperature < math.inf:
+        raise EvaluationError(f"--temperature {temperature:g}: it must be 0, or from {LEAST:g} to a finite number")
 
 
 def differences(known: dict[str, Any], asked: dict[str, Any]) -> list[str]:

@@ -30,7 +30,18 @@ from ..prompts import OURS
 from ..schema import Problem, Solution
 from .catalog import Note, load_suite
 from .completions import code_of, read_completions
-from .folder import Ask, ResultFolder, Scores, conditions, fingerprint, marks_of, slug, verdict_id, verdict_of
+from .folder import (
+    Ask,
+    ResultFolder,
+    Scores,
+    check_temperature,
+    conditions,
+    fingerprint,
+    marks_of,
+    slug,
+    verdict_id,
+    verdict_of,
+)
 from .score import score
 from .suite import EvaluationError, Sample, Suite
 from .tables import latex, markdown
@@ -115,6 +126,8 @@ def prepare(
             raise EvaluationError(f"an evaluation is judged under exact and robust at once; leave {name} out")
     if style and style not in OURS:
         raise EvaluationError(f"--style {style}: it must be one of {', '.join(OURS)}; without it the suite's own")
+    if temperature is not None:
+        check_temperature(temperature)  # before a suite is made ready, which can take minutes
     config = load(None, settings)
     loaded = load_suite(suite, sandbox=config.judge.sandbox, note=note, **which)
     judge = config.judge.options()

@@ -12,10 +12,19 @@ from benchmarks.gpu.arms import Experiment, pack
 
 @pytest.fixture
 def experiment(tmp_path):
+    return Experiment(_asked(tmp_path))
+
+
+def _asked(tmp_path, **changed):
     asked = {"model": "m.gguf", "data": tmp_path / "data", "out": tmp_path / "out", "seeds": [0, 1], "budget": 1000.0}
     more = {"arms": ["grpo", "dapo"], "steps": 8, "every": 0, "size": "full", "judge_workers": 2, "set": []}
     scoring = {"suites": ["test"], "limits": [64], "tries": 0, "drop_weights": True}
-    return Experiment(Namespace(**asked, **more, **scoring))
+    return Namespace(**{**asked, **more, **scoring, **changed})
+
+
+def test_the_untrained_model_is_asked_in_the_style_of_the_runs(tmp_path):
+    (score,) = Experiment(_asked(tmp_path, set=["data.style=reason", "train.lr=1e-6"]))._scores("base")
+    assert score.command[score.command.index("--style") + 1] == "reason"
 
 
 def test_a_run_that_has_ended_is_scored_before_another_is_trained(experiment):

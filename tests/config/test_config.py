@@ -93,6 +93,8 @@ def test_a_whole_number_will_do_where_a_number_is_expected():
         ("judge.time_limit_s=-1", ["above 0"]),
         ("judge.time_limit_s=inf", ["inf", "a number"]),
         ("judge.time_limit_s=nan", ["nan", "a number"]),
+        ("train.stages=[{temprature = 1}]", ["'temprature' in table 1 of train.stages", "did you mean 'temperature'"]),
+        ("train.stages=[{zzz = 1}]", ["'zzz' in table 1 of train.stages", "known are at_step"]),
     ],
 )
 def test_a_wrong_setting_is_told_what_is_wrong_and_what_would_do(setting, words):
@@ -239,7 +241,7 @@ def test_stages_are_read_from_the_command_line_and_from_either_way_to_write_them
 
 @pytest.mark.parametrize(
     "stages",
-    ["[{temperature = 1.2}]", "[{at_step = 1, temperature = 1.2}]", "[{at_step = 9, temprature = 1.2}]", "140"],
+    ["[{temperature = 1.2}]", "[{at_step = 1, temperature = 1.2}]", "[140]", "140"],
 )
 def test_a_stage_that_cannot_be_is_told_what_a_stage_is(stages):
     with pytest.raises(ConfigError) as error:

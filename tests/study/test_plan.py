@@ -182,7 +182,7 @@ def test_extra_settings_give_way_to_those_of_the_study(tmp_path):
         ("ramp = 0.8", "ramp = 99", "arm third: train.stages is"),
         ("at = 0.25", "at = 3", "a stage is {'at': 3"),
         ("{ at = 0.25, temperature", "{ temperature", "it begins at a share of the steps"),
-        ("{ at = 0.25, temperature", "{ at = 0.25, temprature", "expected a list of tables with the keys at_step"),
+        ("{ at = 0.25, temperature", "{ at = 0.25, temprature", "unknown key 'temprature' in table 1 of train.stages"),
         ('"grpo.temperature=0.6"', '"grpo.temprature=0.6"', "arm first: grpo.temprature=0.6: unknown key 'temprature'"),
         ('"grpo.temperature=0.6"', '"train.seed=3"', "an arm cannot set train.seed: --seeds says how many"),
         ('of = "second"', 'of = "secnd"', "claim 1, test 1: the study has no arm 'secnd'; did you mean 'second'?"),
