@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +28,8 @@ from ..runs.disk import RunError, release_lock, take_lock, write_whole
 from ..schema import ACCEPTED, Verdict
 from . import tables
 from .score import POLICIES, compare, on_base_tests, outcomes
-from .suite import EvaluationError, Mark, Sample
+from .suite import EvaluationError, Mark, Sample, check_temperature
 
-LEAST = 1e-3  # temperature: logits are divided by it
 MADE = ("bench.json", "samples.jsonl", "verdicts.jsonl", "scores.json", "report.md", "table.tex")
 ENDS = 1 << 20  # bytes at the beginning and at the end of a file of weights that its fingerprint covers
 OF_A_MODEL = (".safetensors", ".bin", ".json", ".jinja", ".model")
@@ -77,11 +75,6 @@ class Ask:
                 f"at temperature 0 all {self.tries} samples are the same; ask for one sample, or leave 0 out"
             )
         return self
-
-
-def check_temperature(temperature: float) -> None:
-    if temperature and not LEAST <= temperature < math.inf:
-        raise EvaluationError(f"--temperature {temperature:g}: it must be 0, or from {LEAST:g} to a finite number")
 
 
 def differences(known: dict[str, Any], asked: dict[str, Any]) -> list[str]:

@@ -34,7 +34,6 @@ from .folder import (
     Ask,
     ResultFolder,
     Scores,
-    check_temperature,
     conditions,
     fingerprint,
     marks_of,
@@ -43,7 +42,7 @@ from .folder import (
     verdict_of,
 )
 from .score import score
-from .suite import EvaluationError, Sample, Suite
+from .suite import EvaluationError, Sample, Suite, check_temperature
 from .tables import latex, markdown
 
 QUEUE = 32  # waiting programs for each worker: more would keep the tests of many problems in memory

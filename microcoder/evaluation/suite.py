@@ -10,6 +10,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import math
 import re
 import threading
 import zlib
@@ -29,6 +30,11 @@ Parse = Callable[[bytes, str], Problem]  # (line, its place for messages) -> pro
 
 class EvaluationError(ValueError):
     """An evaluation that cannot be run, read or compared as asked; the message says why and what to type instead."""
+
+
+def check_temperature(temperature: float) -> None:
+    if temperature and not 1e-3 <= temperature < math.inf:  # logits are divided by it
+        raise EvaluationError(f"--temperature {temperature:g}: it must be 0, or from 0.001 to a finite number")
 
 
 @dataclass(frozen=True, slots=True)

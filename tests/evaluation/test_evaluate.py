@@ -401,7 +401,10 @@ def test_a_release_of_livecodebench_goes_through(tmp_path, right, accuracy):
         (["nano", "--suite", "TINY", "--temperature", "0"], "ask for one sample"),
         (["nano", "--suite", "TINY", "--temperature", "nan"], "must be 0, or from 0.001 to a finite"),
         # before a suite is made ready, which runs its canonical solutions: no such file is looked for
-        (["nano", "--suite", "mbppplus", "--data", "none.jsonl", "--temperature", "nan"], "must be 0, or from 0.001 to"),
+        (
+            ["nano", "--suite", "mbppplus", "--data", "none.jsonl", "--temperature", "nan"],
+            "must be 0, or from 0.001 to",
+        ),
         (["nano", "--suite", "TINY", "--temperature", "1e-40"], "must be 0, or from 0.001 to a finite"),
         (["temperatures", "nano", "--suite", "TINY", "-o", "out", "--grid", "0.2,inf"], "write temperatures such as"),
         (["--completions", "x.jsonl", "--suite", "TINY", "-n", "1", "--limit", "9"], "-n, --limit: the file of"),
