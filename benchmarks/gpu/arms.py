@@ -34,6 +34,7 @@ from microcoder.files import json_line
 from microcoder.runs import latest_checkpoint, steps
 from microcoder.study.launch import Command, side_by_side, tail
 from microcoder.study.plan import find_scale
+from microcoder.training.ranks import TERMINATED
 
 BASE = "base"  # the name of the untrained model among the runs
 EXAMPLES, FORGED = "train.jsonl.gz", "train-forged.jsonl.gz"
@@ -122,6 +123,7 @@ class Experiment:
         self.deadline = time.monotonic() + args.budget
         self.took: dict[str, float] = {}  # the longest training and scoring that ended, in seconds
         self.failed: list[str] = []
+        self.stopped = False  # a job, by somebody else
         self.unscored: set[str] = set()  # jobs that wait to score a run that has ended
 
     def run(self) -> int:
@@ -131,7 +133,7 @@ class Experiment:
         left = side_by_side(jobs, self.args.together, self.args.budget, self._ended, self._fits)
         for job in left:
             print(f"{job.name}: not finished; the same command goes on with it", flush=True)
-        print("not all is done" if left else "all is done", flush=True)
+        print("not all is done" if left or self.stopped else "all is done", flush=True)
         return 1 if any(not finished(self.out / "runs" / name) for name in self.failed) else 0
 
     def _fits(self, job: Command) -> bool:
@@ -147,6 +149,10 @@ class Experiment:
 
     def _ended(self, job: Command, status: int, seconds: float) -> list[Command]:
         kind, name = job.name.split()[:2]
+        if status == TERMINATED:  # somebody asked it to stop, and it has saved its step
+            print(f"{job.name}: stopped, {seconds:.0f} s; the same command goes on with it", flush=True)
+            self.stopped = True
+            return []
         said = f"FAILED with exit status {status}:\n{tail(job.log)}" if status else "done"
         print(f"{job.name}: {said}, {seconds:.0f} s", flush=True)
         if status:

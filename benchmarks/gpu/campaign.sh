@@ -34,7 +34,7 @@ common=(data.style="$STYLE" grpo.temperature="$TEMPERATURE" train.max_response_t
         judge.reuse=true)  # all tests of a program in one process: 0.7 of the CPU time; scores are without it
 tries=16
 if [ "$SIZE" = toy ]; then
-    tries=4 STEPS=2 RATE_STEPS=2 DAPO_STEPS=2 TURN_STEPS=2 SEEDS="0 1" EVERY=1 LIMIT=64 SCORED_AT=24
+    tries=4 STEPS=${TOY_STEPS:-2} RATE_STEPS=2 DAPO_STEPS=2 TURN_STEPS=2 SEEDS="0 1" EVERY=1 LIMIT=64 SCORED_AT=24
     common+=(train.train_batch_size=2 train.ppo_mini_batch_size=2 train.max_response_tokens=64 grpo.samples=4
              train.update=auto train.micro_batch_size=4 data.test_size=4 train.eval_tries=1)
 fi
