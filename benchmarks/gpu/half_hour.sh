@@ -6,8 +6,8 @@
 #
 #   install   ROOT/env from ROOT/bundle (TRL and what it needs), ROOT/envv: a copy with vLLM from ROOT/vb
 #   small     the truncation study of testbed-small on the CPU cores that the judge leaves: ROOT/bed/model is its model
-#   engines   four steps of a small model by each sampler, and FSDP2 in a world of one
-#   verl      four steps of it by verl with vLLM; its wheels come in ROOT/verlw
+#   engines   SIDE_STEPS steps of SIDE_MODEL by each sampler, and FSDP2 in a world of one
+#   verl      the same by verl with vLLM; its wheels come in ROOT/verlw
 #   main      ROOT/w/part.* joined are the model, ROOT/data is what `prepare` and `forge` wrote; ROOT/end holds the time
 #             (seconds since 1970) at which all must be packed. REST seconds before it all arms end with one common step,
 #             so that they are alike, and are scored
@@ -19,7 +19,9 @@ cd "$(dirname "$0")/../.."
 ROOT=${ROOT:-$HOME} REST=${REST:-330} OUT=${OUT:-/dev/shm/out}
 ARMS=${ARMS:-grpo_plus microcoder mask-apart} SEEDS=${SEEDS:-0} RATE=${RATE:-2e-6} STYLE=${STYLE:-reason} LIMIT=${LIMIT:-640}
 SCORED_AT=${SCORED_AT:-640 1280} STEPS=${STEPS:-100} EVERY=${EVERY:-15} TOGETHER=${TOGETHER:-3} WORKERS=${WORKERS:-5} MEMORY=${MEMORY:-0.05}
-SMALL_SEEDS=${SMALL_SEEDS:-6} FIRST_SEED=${FIRST_SEED:-2} SMALL_TOGETHER=${SMALL_TOGETHER:-4}
+SMALL_SEEDS=${SMALL_SEEDS:-6} FIRST_SEED=${FIRST_SEED:-2} SMALL_TOGETHER=${SMALL_TOGETHER:-6}
+SIDE_MODEL=${SIDE_MODEL:-$ROOT/smollm2} SIDE_DATA=${SIDE_DATA:-$ROOT/data/mbpp-train.jsonl.gz}
+SIDE_STEPS=${SIDE_STEPS:-4} SIDE_PROBLEMS=${SIDE_PROBLEMS:-16} SIDE_LIMIT=${SIDE_LIMIT:-256}
 ENGINES=${ENGINES:-colocate server fsdp replicated server-ahead graph} NAME=${NAME:-engines}
 export PYTHONPATH=$PWD PYTHONUNBUFFERED=1
 mkdir -p "$ROOT/ok" "$ROOT/log"
@@ -82,23 +84,24 @@ for part in "$@"; do
         mkdir -p "$ROOT/small/testbed-small"
         cp -r "$ROOT/bed" "$ROOT/small/testbed-small/"
         "$ROOT/env/bin/python" -m benchmarks.testbed tasks --out "$ROOT/small/testbed-small/bed" --most 8 > "$ROOT/log/small.log" 2>&1
-        nice -n 19 "$ROOT/env/bin/python" -m microcoder.cli study run benchmarks/testbed/truncation.toml --scale testbed-small \
+        taskset -c "0-$((SMALL_TOGETHER - 1))" nice -n 19 "$ROOT/env/bin/python" -m microcoder.cli study run benchmarks/testbed/truncation.toml --scale testbed-small \
             --first-seed "$FIRST_SEED" --seeds "$SMALL_SEEDS" --together "$SMALL_TOGETHER" --out "$ROOT/small" >> "$ROOT/log/small.log" 2>&1 ;;
     engines)
         until_there envv
         [ ! -e "$ROOT/ok/alone" ] || continue
-        "$ROOT/envv/bin/python" -m benchmarks.gpu engines --model "$ROOT/smollm2" --data "$ROOT/data/mbpp-train.jsonl.gz" --out "$ROOT/side/$NAME" \
-            --json "$ROOT/side/$NAME.json" --arms $ENGINES --steps 4 --layout-steps 4 --problems 16 --limit 256 --budget 150 > "$ROOT/log/$NAME.log" 2>&1 ;;
+        "$ROOT/envv/bin/python" -m benchmarks.gpu engines --model "$SIDE_MODEL" --data "$SIDE_DATA" --out "$ROOT/side/$NAME" \
+            --json "$ROOT/side/$NAME.json" --arms $ENGINES \
+            --steps "$SIDE_STEPS" --layout-steps 4 --problems "$SIDE_PROBLEMS" --limit "$SIDE_LIMIT" --budget 150 > "$ROOT/log/$NAME.log" 2>&1 ;;
     verl)
         until_there envv
         until_there verl
         [ ! -e "$ROOT/ok/alone" ] || continue
-        export MODEL=$ROOT/smollm2 DATA=$ROOT/data/mbpp-train.jsonl.gz VERL_PYTHON=$ROOT/envv/bin/python TRL_PYTHON=$ROOT/env/bin/python
+        export MODEL=$SIDE_MODEL DATA=$SIDE_DATA VERL_PYTHON=$ROOT/envv/bin/python TRL_PYTHON=$ROOT/env/bin/python
         bash benchmarks/gpu/verl.sh install "$ROOT/verlw" > "$ROOT/log/verl.log" 2>&1
         for arm in verl graph trl; do
             [ ! -e "$ROOT/ok/alone" ] || continue
             [ $arm != trl ] || TRL_PYTHON=$ROOT/envv/bin/python
-            OUT=$ROOT/side/verl STEPS=4 PROBLEMS=16 LIMIT=256 timeout -s TERM 240 bash benchmarks/gpu/verl.sh $arm >> "$ROOT/log/verl.log" 2>&1
+            OUT=$ROOT/side/verl STEPS=$SIDE_STEPS PROBLEMS=$SIDE_PROBLEMS LIMIT=$SIDE_LIMIT timeout -s TERM 240 bash benchmarks/gpu/verl.sh $arm >> "$ROOT/log/verl.log" 2>&1
             said "verl.sh $arm: exit status $?"
         done
         OUT=$ROOT/side/verl bash benchmarks/gpu/verl.sh report >> "$ROOT/log/verl.log" 2>&1 ;;
