@@ -31,7 +31,7 @@ from typing import Any
 from benchmarks.gpu.scores import FILES
 from microcoder.config import load
 from microcoder.files import json_line
-from microcoder.runs import latest_checkpoint, steps
+from microcoder.runs import steps
 from microcoder.study.launch import Command, side_by_side, tail
 from microcoder.study.plan import find_scale
 from microcoder.training.ranks import TERMINATED
@@ -192,7 +192,7 @@ class Experiment:
             f"train.folder={self.out / 'runs'}",
             f"train.name={name}",
         ]
-        there = latest_checkpoint(self.out / "runs" / name)
+        there = (self.out / "runs" / name / "config.toml").exists()
         return self._command(f"train {name}", ["microcoder.cli", "train", *words, *(["--resume"] if there else [])])
 
     def _scores(self, name: str) -> list[Command]:

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Half an hour of one GPU of 141 GB on a machine without a network, used to the end: the 1.5B where the limit bites, and
-# whatever else fits beside it. Parts are started as the files for them come, each in the background:
+# whatever else fits beside it. Each part waits for its files:
 #
-#   ROOT=FOLDER bash benchmarks/gpu/half_hour.sh install small engines verl & ... half_hour.sh main & ... half_hour.sh pack FOLDER
+#   for part in install small engines verl main; do
+#       ROOT=FOLDER setsid nohup bash benchmarks/gpu/half_hour.sh $part > /dev/null &
+#   done
+#   ROOT=FOLDER bash benchmarks/gpu/half_hour.sh pack RESULTS
 #
 #   install   ROOT/env from ROOT/bundle (TRL and what it needs), ROOT/envv: a copy with vLLM from ROOT/vb
 #   small     the truncation study of testbed-small on the CPU cores that the judge leaves: ROOT/bed/model is its model
@@ -10,15 +13,15 @@
 #   verl      the same by verl with vLLM; its wheels come in ROOT/verlw
 #   main      ROOT/w/part.* joined are the model, ROOT/data is what `prepare` and `forge` wrote; ROOT/end holds the time
 #             (seconds since 1970) at which all must be packed. REST seconds before it all arms end with one common step,
-#             so that they are alike, and are scored
+#             so that they are alike, and are scored. Two runs of 1.5B fit: each takes 54 to 56 GiB where the plan says 42
 #   pack      what came of all of it, as files of at most 15 MB
 #
 # ROOT/ok/NAME says that files are complete (bundle, vllm, verl, weights); logs are in ROOT/log.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-ROOT=${ROOT:-$HOME} REST=${REST:-330} OUT=${OUT:-/dev/shm/out}
-ARMS=${ARMS:-grpo_plus microcoder mask-apart} SEEDS=${SEEDS:-0} RATE=${RATE:-2e-6} STYLE=${STYLE:-reason} LIMIT=${LIMIT:-640}
-SCORED_AT=${SCORED_AT:-640 1280} STEPS=${STEPS:-100} EVERY=${EVERY:-15} TOGETHER=${TOGETHER:-3} WORKERS=${WORKERS:-5} MEMORY=${MEMORY:-0.05}
+ROOT=${ROOT:-$HOME} REST=${REST:-280} INTO=${INTO:-/dev/shm/out}
+ARMS=${ARMS:-grpo_plus microcoder} SEEDS=${SEEDS:-0} RATE=${RATE:-2e-6} STYLE=${STYLE:-reason} LIMIT=${LIMIT:-640}
+SCORED_AT=${SCORED_AT:-640 1280} STEPS=${STEPS:-100} EVERY=${EVERY:-20} TOGETHER=${TOGETHER:-2} WORKERS=${WORKERS:-6} MEMORY=${MEMORY:-0.05}
 SMALL_SEEDS=${SMALL_SEEDS:-6} FIRST_SEED=${FIRST_SEED:-2} SMALL_TOGETHER=${SMALL_TOGETHER:-6}
 SIDE_MODEL=${SIDE_MODEL:-$ROOT/smollm2} SIDE_DATA=${SIDE_DATA:-$ROOT/data/mbpp-train.jsonl.gz}
 SIDE_STEPS=${SIDE_STEPS:-4} SIDE_PROBLEMS=${SIDE_PROBLEMS:-16} SIDE_LIMIT=${SIDE_LIMIT:-256}
@@ -31,7 +34,7 @@ until_there() { while [ ! -e "$ROOT/ok/$1" ]; do sleep 0.5; done; }
 left() { echo $(($(cat "$ROOT/end") - $(date +%s))); }
 
 one_step() {  # ends all trainings after the same step, the first that all can still reach; prints it
-    "$ROOT/env/bin/python" - "$OUT" <<'P'
+    "$ROOT/env/bin/python" - "$INTO" <<'P'
 import os, signal, sys, time
 from pathlib import Path
 from microcoder.runs import read_metrics
@@ -89,6 +92,7 @@ for part in "$@"; do
     engines)
         until_there envv
         [ ! -e "$ROOT/ok/alone" ] || continue
+        echo $$ >> "$ROOT/ok/beside"
         "$ROOT/envv/bin/python" -m benchmarks.gpu engines --model "$SIDE_MODEL" --data "$SIDE_DATA" --out "$ROOT/side/$NAME" \
             --json "$ROOT/side/$NAME.json" --arms $ENGINES \
             --steps "$SIDE_STEPS" --layout-steps 4 --problems "$SIDE_PROBLEMS" --limit "$SIDE_LIMIT" --budget 150 > "$ROOT/log/$NAME.log" 2>&1 ;;
@@ -96,6 +100,7 @@ for part in "$@"; do
         until_there envv
         until_there verl
         [ ! -e "$ROOT/ok/alone" ] || continue
+        echo $$ >> "$ROOT/ok/beside"
         export MODEL=$SIDE_MODEL DATA=$SIDE_DATA VERL_PYTHON=$ROOT/envv/bin/python TRL_PYTHON=$ROOT/env/bin/python
         bash benchmarks/gpu/verl.sh install "$ROOT/verlw" > "$ROOT/log/verl.log" 2>&1
         for arm in verl graph trl; do
@@ -110,17 +115,17 @@ for part in "$@"; do
         until_there weights
         [ -e "$ROOT/model.gguf" ] || cat "$ROOT"/w/part.* > "$ROOT/model.gguf"
         sha256sum "$ROOT/model.gguf" >> "$ROOT/log/said"
-        export MODEL=${MODEL:-$ROOT/model.gguf} DATA=$ROOT/data OUT PYTHON=$ROOT/env/bin/python
+        export MODEL=${MODEL:-$ROOT/model.gguf} DATA=$ROOT/data OUT=$INTO PYTHON=$ROOT/env/bin/python
         export STYLE LIMIT SCORED_AT STEPS TOY_STEPS SEEDS ARMS TOGETHER WORKERS EVERY MEMORY SAVE_EVERY=1000000
-        mkdir -p "$OUT/lr"
-        echo "train.lr=$RATE" > "$OUT/lr/chosen"
+        mkdir -p "$INTO/lr"
+        echo "train.lr=$RATE" > "$INTO/lr/chosen"
         if [ "${MPS:-yes}" = yes ] && nvidia-cuda-mps-control -d >> "$ROOT/log/mps.log" 2>&1; then  # kernels of several runs at a time
             "$PYTHON" -c 'import torch; print("MPS:", torch.ones(9).cuda().sum().item())' >> "$ROOT/log/mps.log" 2>&1 ||
                 { echo quit | nvidia-cuda-mps-control; said "MPS FAILED"; }
         fi
-        # the parts beside it have had the GPU until now
-        (sleep "${GIVE_UP:-1}"; touch "$ROOT/ok/alone"; pkill -f benchmarks.gpu.engines; pkill -f benchmarks/gpu/verl.sh; sleep 5
-         pkill -9 -f "$ROOT/envv/bin/python"; pkill -9 -f 'ray::|raylet|gcs_server|VLLM::') &
+        touch "$ROOT/ok/alone"  # the parts beside it have had the GPU until now
+        for beside in $(cat "$ROOT/ok/beside" 2> /dev/null); do kill -- "-$beside" 2> /dev/null; done
+        pkill -9 'raylet|gcs_server'
         bash benchmarks/gpu/campaign.sh arms > "$ROOT/log/main.log" 2>&1 &
         sleep $(($(left) - REST))
         STEPS=$(one_step) TOY_STEPS=$STEPS
@@ -130,7 +135,7 @@ for part in "$@"; do
         touch "$ROOT/ok/main" ;;
     pack)
         target=${2:?pack FOLDER}
-        "$ROOT/env/bin/python" -m benchmarks.gpu arms pack --out "$OUT" --to "$target" --rollouts 6
+        "$ROOT/env/bin/python" -m benchmarks.gpu arms pack --out "$INTO" --to "$target" --rollouts 6
         tar cJf "$target/small.tar.xz" -C "$ROOT" --exclude=checkpoints --exclude='*.safetensors' --exclude=bed small log
         tar cJf "$target/side.tar.xz" -C "$ROOT" --exclude=checkpoints --exclude='*.safetensors' --exclude='*.pt' --exclude=untied side 2> /dev/null
         ls -l "$target" ;;

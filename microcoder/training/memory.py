@@ -391,13 +391,15 @@ class MemoryPlan:
 
     def words(self) -> str:
         """The plan in one line, for a training that is fitted."""
-        parts, device = self.parts(), self.device
+        parts, device, whole = self.parts(), self.device, sum(self.parts().values())
         pages, one = parts.pop("pages") / GIB, parts.pop("pass") / GIB
         sampling = f"pages {pages:.2f} while sampling, then " if pages else ""
         most = peak(self.parts())
         more = ", should all responses reach the limit" if peak(self.least()) <= device.usable < most else ""
+        stay = device.gpu and not self.crowded and whole > most  # beside others on one GPU that counts
+        kept = f", {whole / GIB:.2f} with pages that stay while there is room" if stay else ""
         return (
-            f"about {most / GIB:.2f} GiB, and {device.words()} leaves {device.usable / GIB:.2f}{more}: "
+            f"about {most / GIB:.2f} GiB{kept}, and {device.words()} leaves {device.usable / GIB:.2f}{more}: "
             f"{_listed(parts)}; {sampling}a pass of {self.tokens:,} tokens {one:.2f}; "
             f"recompute: {'yes' if self.config.model.gradient_checkpointing else 'no'}"
         )

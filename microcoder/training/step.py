@@ -47,6 +47,10 @@ class Batch:
     staleness: int = 0  # steps between the weights that sampled it and those that it trains
     sampled_s: float = 0.0  # where that was ahead of its step: how long it took
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What other processes get: the tail holds the judge and, in an update, the model."""
+        return self.__dict__ | {"tail": None}
+
 
 def joined(parts: Sequence[Batch]) -> Batch:
     """The batch of a step, of the parts that each device has."""

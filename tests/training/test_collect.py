@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 
 import pytest
@@ -368,6 +369,15 @@ def test_a_step_that_flows_gives_each_group_as_soon_as_it_is_judged(judge):
     assert batch.tail.seconds["judging_s"] > before + 0.5
     for name in ("reward", "advantage", "masked", "cut"):
         assert rows(batch, name) == rows(whole, name)
+
+
+def test_a_step_that_flows_is_given_to_other_processes_without_its_tail(judge):
+    batch = Model(judge, {0: LIVELY, 1: LIVELY}).step(flows=True)
+    while batch.tail.done(wait=True) != {0, 1}:
+        pass
+    given = pickle.loads(pickle.dumps(batch))
+    assert batch.tail is not None and given.tail is None
+    assert rows(given, "reward") == rows(batch, "reward")
 
 
 @pytest.mark.parametrize("setting", ["grpo.dynamic_sampling=2", "grpo.control=shuffled_rewards"])

@@ -222,6 +222,11 @@ def test_where_there_is_room_nothing_is_recomputed_and_passes_are_large():
     assert found.config.model.gradient_checkpointing is False
     assert found.config.train.pass_tokens == MOST_TOKENS
     assert found.words().endswith("recompute: no")
+    assert not found.crowded
+    assert f"{sum(found.parts().values()) / GIB:.2f} with pages that stay" in found.words()
+    crowded = need(CODER, Device(40 * GIB, gpu=True)).fitted()
+    assert crowded.crowded
+    assert "pages that stay" not in crowded.words()
 
 
 @pytest.mark.parametrize("gib", [32, 40, 48, 64, 80, 96, 139.8])
