@@ -165,7 +165,8 @@ def _forged_by(
         problem.extra["forge"] = {"contradictions": contradicted}  # known even if nothing can be forged
     space, llm = _space(problem, references, runner, options)
     known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
-    effort = effort.for_slow(cpu_s)
+    limit_s = problem.time_limit_s or LIMIT_S
+    effort = effort.for_slow(cpu_s).within(limit_s)
     rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
     search = Search(problem, space, references, rivals, runner, effort, by)
     if problem.kind == "assert":
@@ -180,9 +181,8 @@ def _forged_by(
     left_out = search.left_out
     finds = search.undisputed(finds, before["living"])
     chosen = reduced(finds, effort.tests, effort.large, effort.test_kb << 10)
-    labels, slowest = confirmed(
-        problem, references, [find.label for find in chosen], judge, left_out, max(2.0, 3 * effort.slowest_s)
-    )
+    most_s = min(max(2.0, 3 * effort.slowest_s), limit_s)
+    labels, slowest = confirmed(problem, references, [find.label for find in chosen], judge, left_out, most_s)
     kept = [find for find in chosen if find.label in labels]
     if not kept:
         detail = ", ".join(f"{reason} ({count})" for reason, count in left_out.most_common(3))
@@ -216,7 +216,7 @@ def _written(
     small = [find.label for find in kept if not find.limit]
     quick = with_tests(problem, small)
     problem.tests, problem.asserts = stronger.tests, stronger.asserts
-    limit = time_limit(problem, slowest, options.time_multiple, references)
+    limit = time_limit(problem, max(cpu_s, slowest), options.time_multiple, references)
     if limit is not None:
         problem.time_limit_s = limit
     limit_tests(problem, references, judge, options.time_multiple)

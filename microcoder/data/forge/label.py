@@ -28,7 +28,7 @@ from ...judge.languages import imported
 from ...schema import Problem, Test, Verdict
 from ..verify.programs import judged
 from ..verify.references import CHANCE, LIMIT_S
-from .run import UNWRITTEN, Behaviour, asks_checker, checks_of, differs, value_of
+from .run import UNWRITTEN, Behaviour, asks_checker, checks_of, differs, gives_null, value_of
 
 SLOW, LONG, FAILS = "the reference is slow", "the answer is long", "the reference fails"
 IN_C = ("numpy", "scipy", "pandas")
@@ -123,7 +123,7 @@ def written(problem: Problem, reply: Behaviour) -> str | None:
         known = _answer_types(tuple(problem.asserts))
         return repr(value) if not known or type(value).__name__ in known else None
     if value is None:  # a null among the outputs would tell the judge that null is an answer, not a changed argument
-        return "null" if any(test.output.strip() in ("null", "None") for test in problem.tests) else None
+        return "null" if gives_null(problem) else None
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -273,13 +273,15 @@ def limit_tests(problem: Problem, references: Sequence[str], judge: Judging, mul
 
 # --- asserts
 
+_FALSE = ("False", "None", "0", "0.0", "-0.0", "''", "[]", "()", "{}", "set()", "frozenset()", "b''")
+
 
 def assertion(problem: Problem) -> Callable[[str, str], str] | None:
     """How an assert problem writes its asserts: (call, value) -> statement; None where that cannot be told.
 
     `assert f(x) == y`, and what may stand around both sides (set, sorted, Counter, round to so many places), isclose
-    and `abs(f(x) - y) < e`; `is_same_list(f(x), list_node(y))` and the same of trees; `assert f(x)` and
-    `assert not f(x)` where every assert is one of these.
+    and `abs(f(x) - y) < e`; `is_same_list(f(x), list_node(y))` and the same of trees. Where there is nothing but
+    `assert f(x)` and `assert not f(x)`, a right program may return anything that is true or false.
     """
     forms = set()
     name = problem.entry_point.rpartition(".")[2]
@@ -294,6 +296,8 @@ def assertion(problem: Problem) -> Callable[[str, str], str] | None:
                 forms.add(_form(node.test, name))
     if not forms:
         return None
+    if forms == {"truth"}:
+        return lambda call, answer: f"assert {'not ' if answer in _FALSE else ''}{call}"
     known = {"plain", "truth"}
     if forms <= known:
         return lambda call, answer: f"assert {call} == {answer}"

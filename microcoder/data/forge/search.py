@@ -10,7 +10,6 @@ tell, and none needs to.
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from ..verify.mutations import mutants
 from ..verify.programs import independent
 from .answers import ONE, Rule, harmless, reconciled, usable
 from .borders import borders
+from .examples import plain_value
 from .finds import SMALL, Climb, Find
 from .label import FAILS, LONG, SLOW, Dissent, in_c, labelled
 from .mistakes import mistakes
@@ -78,6 +78,10 @@ class Effort:
         """With fewer mutants where a reference takes so many CPU seconds for a test: a mutant may take far more."""
         most = int(4 * self.seconds / max(cpu_s, 0.001))
         return replace(self, mutants=min(self.mutants, max(FEWEST, most)))
+
+    def within(self, limit_s: float) -> Effort:
+        """With inputs that take a reference no more than half of the problem's time limit."""
+        return replace(self, slowest_s=min(self.slowest_s, limit_s / 2))
 
 
 def rivals_of(problem: Problem, reference: str, adversaries: Iterable[tuple[str, str]], effort: Effort) -> list[Rival]:
@@ -348,7 +352,7 @@ class Search:
     def case(self, given: str, answer: Behaviour, expected: Behaviour) -> tuple[Any, Any, Any]:
         """What a checker is given, as values."""
         stdin = self.problem.kind == "stdin"
-        return given if stdin else json.loads(given), value_of(self.problem, answer), value_of(self.problem, expected)
+        return given if stdin else plain_value(given), value_of(self.problem, answer), value_of(self.problem, expected)
 
     # --- adversaries that may be right
 

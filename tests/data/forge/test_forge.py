@@ -20,10 +20,11 @@ from microcoder.data.forge.mistakes import mistakes
 from microcoder.data.forge.run import Behaviour
 from microcoder.data.forge.search import Effort
 from microcoder.data.forge.space import Candidate, NoSpace
+from microcoder.data.forge.whole import Journal
 from microcoder.data.record import DataError, Record
 from microcoder.data.settings import Pipeline
 from microcoder.data.verify.programs import judged
-from microcoder.files import write_problems
+from microcoder.files import FileError, write_problems
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
 
@@ -177,6 +178,48 @@ def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
     assert time_limit(weak(), 0.3, 0) is None
 
 
+BURN = """
+import time
+class Solution:
+    def largest(self, nums):
+        end = time.process_time() + 0.3 * ({})
+        while time.process_time() < end:
+            pass
+        return max(nums)
+"""
+
+
+def test_a_time_limit_leaves_room_for_the_tests_that_a_problem_came_with(judge):
+    problem = forged(judge, weak(solutions=[{"code": BURN.format("nums == [7]")}]))
+    assert len(problem.tests) > 1 and problem.time_limit_s >= 3.0
+
+
+def test_no_forged_test_takes_the_reference_more_than_half_of_the_time_limit_there_was(judge):
+    slow = weak(solutions=[{"code": BURN.format("len(nums) > 3")}], time_limit_s=0.2)
+    options = ForgeOptions(Effort(tests=8, candidates=12, mutants=0))
+    (record,) = forge([Record(slow)], judge, options=options)
+    assert record.problem.extra["forge"]["left_out"]["the reference is slow"] > 0
+    assert len(record.problem.tests) > 1 and all(len(json.loads(t.input)[0]) < 4 for t in record.problem.tests)
+
+
+def test_null_stays_the_answer_of_a_reference_that_sorts_its_argument(judge):
+    twice = WRONG.format("next((a for a, b in zip(nums, nums[1:]) if a == b), None)").replace("ret", "nums.sort(); ret")
+    problem = weak(starter_code="", tests=[Test("[[7, 7]]", "7"), Test("[[7]]", "null")], solutions=[{"code": twice}])
+    assert "null" in {test.output for test in forged(judge, problem).tests[2:]}
+    assert judge.check(problem, code=twice).accepted
+
+
+def test_tests_may_be_written_as_literals_of_python(judge, monkeypatch):
+    monkeypatch.undo()
+    statement = "Return the longest.\n\nConstraints:\n\n1 <= words.length <= 5\n1 <= words[i].length <= 5\n"
+    problem = Problem(
+        "longest", "function", statement=statement, entry_point="f", starter_code="def f(words: list[str]) -> str:",
+        tests=[Test("[['ab', 'c']]", "'ab'"), Test('{"words": ["d"]}', '"d"'), Test("[('e', 'ff')]", "'ff'")],
+        solutions=[{"code": "def f(words):\n    return max(words, key=len)"}],
+    )  # fmt: skip
+    assert forged(judge, problem).extra["forge"]["tests"], problem.extra["forge"]
+
+
 def test_each_test_gets_the_time_that_its_reference_needs(judge):
     code = "import time\nend = time.process_time() + float(input())\nwhile time.process_time() < end: pass\nprint(1)"
     problem = Problem("p", tests=[Test("0.001\n", "1\n"), Test("0.1\n", "1\n"), Test("0.4\n", "1\n")], time_limit_s=3)
@@ -252,6 +295,25 @@ def test_a_whole_file_goes_on_where_it_was_stopped(tmp_path):
     first, second = load_problems(tmp_path / "out.parquet")
     assert len(first.tests) == 5 and first.extra["forge"]["tests"] and second.extra["forge"]["reason"] == "no_reference"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_only_work_that_is_done_takes_the_place_of_what_was_done_before(tmp_path):
+    write_problems(tmp_path / "in.jsonl", [weak()])
+    paths = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    first = Journal(paths[1], "digest", False)
+    with first:
+        first.append(weak())
+        with pytest.raises(FileError, match="another process is writing"):
+            forge_file(*paths)
+    for wrong in ({"adversaries": tmp_path / "none"}, {"forge.endpoint": True}):
+        with pytest.raises(DataError):
+            forge_file(*paths, **{"judge.workers": 1}, **wrong)
+    with first:
+        assert len(list(first.done())) == 1
+    with Journal(paths[1], "digest", True) as fresh:
+        assert not list(fresh.done())
+        fresh.append(weak(solutions=[]))
+        assert [problem.solutions for problem in fresh.done()] == [[]]
 
 
 def test_extra_fields_pass_through_the_pipeline():

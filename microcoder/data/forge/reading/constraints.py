@@ -207,6 +207,9 @@ _OF_INPUT = re.compile(
 )
 
 
+_BESIDES = re.compile(r"\b(?:prime|composite|palindrom\w*|co-?prime|power of|divisible|multiple of)\b", re.I)
+
+
 def _of_sentence(sentence: str, found: Constraints) -> None:
     """Add what a sentence outside of that section says."""
     if re.match(r"(?:return|output|find|input|explanation|print|for example|example)\b", sentence, re.I):
@@ -219,7 +222,7 @@ def _of_sentence(sentence: str, found: Constraints) -> None:
     found.facts += [fact for fact in told if (fact.name, fact.subjects) not in known]
     new = relations(sentence) if guarantee and _COMPARED.search(sentence) and not _some(sentence) else []
     found.relations += new
-    if guarantee and not told and not new and not _HARMLESS.search(sentence):
+    if guarantee and not told and (not new or _BESIDES.search(sentence)) and not _HARMLESS.search(sentence):
         if not any(sentence.strip(". ") in line or line.strip(". ") in sentence for line in found.unread):
             found.unread.append(sentence)
 

@@ -39,6 +39,35 @@ class Need(Protocol):
     def mend(self, scope: Scope, rng: random.Random) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Parents:
+    """A list of the parents of the vertices 2, 3, ... of a tree with the root 1."""
+
+    place: Spot
+
+    def kept(self, scope: Scope) -> bool:
+        return all(map(self._rooted, arrays(self.place, scope)))
+
+    def _rooted(self, parents: list[int]) -> bool:
+        root = {1}  # the vertices from which a way up is known to end at 1
+        for vertex in range(2, len(parents) + 2):
+            way: dict[int, None] = {}
+            while vertex not in root:
+                if vertex in way or not 2 <= vertex <= len(parents) + 1:
+                    return False
+                way[vertex] = None
+                vertex = parents[vertex - 2]
+            root.update(way)
+        return True
+
+    def mend(self, scope: Scope, rng: random.Random) -> None:
+        for parents in arrays(self.place, scope):
+            if not self._rooted(parents):
+                order = [1, *rng.sample(range(2, len(parents) + 2), len(parents))]
+                for n, vertex in enumerate(order[1:], 1):
+                    parents[vertex - 2] = order[rng.randrange(n)]
+
+
 @dataclass(slots=True)
 class Guarantees:
     """All that was understood, and what was not."""
@@ -65,7 +94,7 @@ class Guarantees:
             if not test(scope):
                 return what
         if not all(need.kept(scope) for need in self.needs):
-            return "a letter stands too often, too seldom or at the wrong place"
+            return "a letter stands too often, too seldom or at the wrong place, or parents make no tree"
         for place in self.distinct:
             if any(len(set(values)) < len(values) for values in arrays(place, scope)):
                 return f"{place.field.name}: not distinct"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..reading.relations import expression, normal, value
 from .edges import Edges, edge_fault
-from .guarantees import Guarantees, Sum, arrays, is_ordered, is_permutation, is_prime
+from .guarantees import Guarantees, Parents, Sum, arrays, is_ordered, is_permutation, is_prime
 from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
@@ -49,6 +49,18 @@ r"|in this (?:problem|version|subtask)|hack|input format|"
     r"independent|see the|solution|fits? in|contest|difference between the (?:easy|hard)"),
     re.I,
 )  # fmt: skip
+# What a sentence about the form of the input may demand of texts, of which no reader knows anything, and of numbers
+_OF_TEXTS = re.compile(
+    r"\bpalindrom|\b(?:regular|balanced|correct) (?:bracket|parenthes)|\bco-?prime\b|\brelatively prime\b|"
+    r"\bpower of (?:two|three|ten|\d)|\banagram|\bpermutation of (?:the )?(?:string|word|letters|characters)",
+    re.I,
+)
+_OF_NUMBERS = re.compile(
+    r"\b(?:even|odd|prime)\b(?! (?:if|when|though|position|ind|place))|"
+    r"(?:contains?|given|follow)\b(?:(?!number of)[^.])*?\b(?:distinct|different|unique) (?:\w+ )?"
+    r"(?:integers|numbers|values|strings|words|names|letters|points|cells)\b(?! [a-z],)",
+    re.I,
+)
 _AT_PLACE = re.compile(r"\b(?:first|last|second|third|subsequent|-th|middle) (?:characters?|letters?|digits?)\b")
 _INTEGERS = re.compile(
     r"^[\w\s,.{}()|*+=^'-]{1,120}\b(?:is|are)(?: all)?(?: an?)? (?:positive |non-negative )?integers?\.?$", re.I
@@ -83,6 +95,7 @@ _NUMERALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": 
 _PARITY = re.compile(
     r"(?<![A-Za-z])([A-Za-z]\w*)(?:_i)? (?:is|are)(?: guaranteed to be)?(?: an?| always)? (even|odd|prime)\b"
 )
+_KIND = re.compile(r"\b(even|odd|prime)\b(?= (?:\w+ )?(?:integers?|numbers?)\b|[,;.)]|$)")
 _MULTIPLE = re.compile(r"(?<![A-Za-z])([A-Za-z]) is (?:an? )?(multiple of|divisible by|divisor of) ([A-Za-z]|\d+)\b")
 _SAME_IN_BOTH = re.compile(r"^(?!.*\bno two\b.*\bno two\b).*\bno two\b(?:.*?\bthe same\b){2}(?!.*\bthe same\b)", re.I)
 _UNEQUAL = re.compile(r"\b([A-Za-z]+)_\{?i\}? ≠ \1_\{?j\}?")
@@ -95,15 +108,16 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
     reader = _SentenceReader(limits, found, samples)
     last = ""
     for sentence in sentences:
-        if reader.read(sentence, last) or sentence in limits.read or _INTEGERS.search(sentence):
-            last = sentence
-            continue
+        understood = reader.read(sentence, last)
         last = sentence
-        if sentence.endswith(":"):
+        if _OF_TEXTS.search(sentence) or (not understood and _OF_NUMBERS.search(sentence)):
+            found.unread.append(sentence)
+            continue
+        if understood or sentence in limits.read or _INTEGERS.search(sentence) or sentence.endswith(":"):
             continue
         if (
             _HARMLESS.search(sentence)
-            and not re.search(r"guarant|satisf|\bvalid\b", sentence, re.I)
+            and not re.search(r"guarant|satisf|\bvalid\b|constraint on the input", sentence, re.I)
             and not (sentence in bullets and _AT_PLACE.search(sentence))
         ):
             continue
@@ -214,11 +228,13 @@ class _SentenceReader:
         """N is even, M is a prime, n is a multiple of k."""
         understood = False
         for name, kind in _PARITY.findall(sentence):
-            for place in self.limits.names.get(name, []):
-                if kind == "prime":
-                    self.found.primes.add(name)
-                good = {"even": lambda v: v % 2 == 0, "odd": lambda v: v % 2 == 1, "prime": is_prime}[kind]
-                understood |= self.test(f"{name} is not {kind}", partial(_all_are, place, good))
+            understood |= self.all_are(name, kind)
+        if not understood and (kinds := set(_KIND.findall(sentence))) and len(kinds) == 1:  # "both are even"
+            (kind,) = kinds
+            text = self.limits.prepared(sentence)
+            for name in self.limits.names:
+                if re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", text):
+                    understood |= self.all_are(name, kind)
         for left, how, right in _MULTIPLE.findall(sentence):
             if left in self.limits.names and (right in self.limits.names or right.isdigit()):
                 term = f"{right} % {left}" if how == "divisor of" else f"{left} % {right}"
@@ -226,6 +242,15 @@ class _SentenceReader:
                 path = max((place.path for place in places), key=len)
                 understood |= self.test(sentence, partial(_all_zero, path, term))
         return understood
+
+    def all_are(self, name: str, kind: str) -> bool:
+        """Whether all values of a name are even, odd or prime, and so are to stay."""
+        good = {"even": lambda v: v % 2 == 0, "odd": lambda v: v % 2 == 1, "prime": is_prime}[kind]
+        places = [place for place in self.limits.names.get(name, []) if place.field.kind == "int"]
+        kept = [self.test(f"{name} is not {kind}", partial(_all_are, place, good)) for place in places]
+        if kind == "prime" and any(kept):
+            self.found.primes.add(name)
+        return any(kept)
 
     def types(self, sentence: str) -> bool:
         """At least one query of a type."""
@@ -340,7 +365,7 @@ class _SentenceReader:
 
     def graph(self, sentence: str) -> bool:
         low = sentence.lower()
-        tree = bool(re.search(r"\btree\b", low))
+        tree = bool(re.search(r"\btree\b|\bparent of\b", low))
         connected = bool(re.search(r"\bconnected\b|reach any|path between (?:any|every|each)|from any \w+ to any", low))
         simple = bool(
             re.search(
@@ -357,12 +382,10 @@ class _SentenceReader:
         ):
             return False
         if tree:
-            for place in self.lists:  # parents: each below its child
-                if (
-                    place.field.count is not None
-                    and place.field.start == 2
-                    and self.kept(place, lambda v: all(p < n + 2 for n, p in enumerate(v)))
-                ):
+            for place in self.lists:
+                parents = Parents(place)
+                if place.field.count is not None and place.field.start == 2 and all(map(parents.kept, self.samples)):
+                    self.found.needs.append(parents)
                     return True
         for pair in self._pairs():
             edges = Edges(pair[0].path, pair, tree, connected, simple or tree)
