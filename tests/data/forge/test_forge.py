@@ -266,12 +266,25 @@ def test_adversaries_come_from_rollouts_solutions_and_samples(tmp_path):
     store = AdversaryStore([tmp_path], most=3)
     found = [code for _, code in store.of("p")]
     assert len(found) == 3 and found[0] == "a = 2" and store.count == 4 and not store.of("q")
+    assert store.passed_over == 2  # a program in C++, a line that cannot be read
     store.close()
     with pytest.raises(DataError, match="there is no"):
         AdversaryStore([tmp_path / "none"])
     (tmp_path / "empty.jsonl").write_text("{}\n")
     with pytest.raises(DataError, match="problem_id"):
         AdversaryStore([tmp_path / "empty.jsonl"])
+    (tmp_path / "one.json").write_text(json.dumps(rows[1]))
+    with pytest.raises(FileError, match="does not hold a JSON list"):
+        AdversaryStore([tmp_path / "one.json"])
+
+
+def test_a_program_that_is_found_twice_counts_once(tmp_path):
+    rows = [{"problem": "p", "code": "a = 1", "verdict": word} for word in ("wrong_answer", "accepted")]
+    rows.append({"problem": "p", "code": "a = 2", "completion": None, "verdict": "wrong_answer"})
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    store = AdversaryStore([tmp_path / "some.jsonl", tmp_path])
+    assert store.count == 2 and [code for _, code in store.of("p")] == ["a = 1", "a = 2"]
+    store.close()
 
 
 def test_a_whole_file_goes_on_where_it_was_stopped(tmp_path):
