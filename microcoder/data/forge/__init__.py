@@ -87,12 +87,19 @@ def forge(
     """Yield each record in order, with stronger tests where they could be made. None is lost."""
     options = options or ForgeOptions()
     window = options.window or 2 * judge.workers
-    runners = Idle(partial(ProgramRunner, judge.sandbox))
+    made: list[ProgramRunner] = []
+
+    def runner() -> ProgramRunner:
+        made.append(ProgramRunner(judge.sandbox))
+        return made[-1]
+
+    runners = Idle(runner)
     work = partial(_forged, judge=judge, runners=runners, options=options, adversaries=adversaries)
     try:
         yield from in_order(records, work, window)
     finally:
-        runners.close()
+        for one in made:  # after a stop some still run: nobody waits for them
+            one.close()
 
 
 def _forged(
@@ -155,7 +162,8 @@ def _forged_by(
     """Forge tests under a rule for several right answers."""
     problem, effort = record.problem, options.effort
     if problem.kind == "assert" and assertion(problem) is None:
-        raise Unforged("unknown_asserts", "its asserts are not of the form `assert f(x) == y`")
+        unknown = "its asserts are not of the form `assert f(x) == y`"
+        raise Unforged("unknown_asserts", unknown if problem.entry_point else "no entry_point names its function")
     references, refused, cpu_s = trusted(problem, right, judge, options.patience_s)
     if not references:
         broken = all(": internal_error " in said for said in refused)

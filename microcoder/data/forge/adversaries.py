@@ -66,9 +66,9 @@ class AdversaryStore:
                     some, data = True, code.encode("utf-8", "replace")
                     name = hashlib.blake2b(data, digest_size=4).hexdigest()
                     self.base.execute(insert, (problem, name, not accepted, data.decode()))
-            except FileError:
+            except FileError as error:
                 if path.is_file():  # in a folder there are other files too
-                    raise
+                    raise DataError(str(error)) from None
         if not some:
             raise DataError(
                 f'{path} holds no programs of problems; a record needs "problem_id" (or "problem") and "code" or '

@@ -53,6 +53,7 @@ class ProgramRunner:
         self.examiner = Examiner(Settings(layer=layer))
         self.memory_mb = memory_mb
         self.spent_s = 0.0  # CPU seconds, over all batches
+        self.closed = False
         self.driver = DRIVER.read_text(encoding="utf-8")
 
     def run(
@@ -145,6 +146,8 @@ class ProgramRunner:
         self, kind: str, todo: list[list[Any]], inputs: list[str], options: dict[str, Any], found: list[list[Behaviour]]
     ) -> tuple[bool, tuple[int, int] | None]:
         """Run one process; whether it came to its end, else the program and the input at which it did not."""
+        if self.closed:
+            raise BoxError("the runner was closed")
         options = {**options, "slack": ADDRESS_SPACE_SLACK}
         source = "\n".join(text for _, text, _ in todo[:200]) + options["setup"]
         at_hand = kind == "function" and not options["stdin"]
@@ -183,6 +186,8 @@ class ProgramRunner:
         self.examiner.forget()
 
     def close(self) -> None:
+        """End what runs, in another thread too."""
+        self.closed = True
         self.examiner.close()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -220,6 +222,19 @@ def test_tests_may_be_written_as_literals_of_python(judge, monkeypatch):
     assert forged(judge, problem).extra["forge"]["tests"], problem.extra["forge"]
 
 
+def test_no_forged_assert_repeats_one_there_was(judge, monkeypatch):
+    monkeypatch.undo()
+    problem = Problem(
+        "twice", "assert", statement="Return twice n.", entry_point="f",
+        asserts=["assert f(2) == 4", "assert f(5) == 10", "assert f(-3) == -6"],
+        solutions=[{"code": "def f(n):\n    return 2 * n"}],
+    )  # fmt: skip
+    asserts = forged(judge, problem).asserts
+    assert len(set(asserts)) == len(asserts) > 3
+    (record,) = forge([Record(replace(problem, entry_point=""))], judge)
+    assert "entry_point" in record.problem.extra["forge"]["detail"]
+
+
 def test_each_test_gets_the_time_that_its_reference_needs(judge):
     code = "import time\nend = time.process_time() + float(input())\nwhile time.process_time() < end: pass\nprint(1)"
     problem = Problem("p", tests=[Test("0.001\n", "1\n"), Test("0.1\n", "1\n"), Test("0.4\n", "1\n")], time_limit_s=3)
@@ -274,7 +289,7 @@ def test_adversaries_come_from_rollouts_solutions_and_samples(tmp_path):
     with pytest.raises(DataError, match="problem_id"):
         AdversaryStore([tmp_path / "empty.jsonl"])
     (tmp_path / "one.json").write_text(json.dumps(rows[1]))
-    with pytest.raises(FileError, match="does not hold a JSON list"):
+    with pytest.raises(DataError, match="does not hold a JSON list"):
         AdversaryStore([tmp_path / "one.json"])
 
 
@@ -327,6 +342,22 @@ def test_only_work_that_is_done_takes_the_place_of_what_was_done_before(tmp_path
         assert not list(fresh.done())
         fresh.append(weak(solutions=[]))
         assert [problem.solutions for problem in fresh.done()] == [[]]
+
+
+def test_a_stop_does_not_wait_for_what_runs(judge):
+    sleeps = "import time\n" + WRONG.format("(len(nums) > 1 and time.sleep(0.5)) or max(nums)")
+
+    def records():
+        yield Record(weak(solutions=[{"code": sleeps}]))
+        time.sleep(2)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(forge(records(), judge, options=QUICK))
+    end = time.monotonic() + 5
+    while (left := [one for one in threading.enumerate() if one.name.startswith("record")]) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left
 
 
 def test_extra_fields_pass_through_the_pipeline():

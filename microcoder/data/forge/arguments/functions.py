@@ -110,6 +110,11 @@ class FunctionSpace:
         self.unread = list(dict.fromkeys(self.unread))
 
     @property
+    def known(self) -> list[str]:
+        """The inputs of the existing tests."""
+        return [json.dumps(self._listed(values)) for values in self.examples]
+
+    @property
     def guarded(self) -> bool:
         """Whether there is a guarantee that is not understood."""
         return bool(self.open)
