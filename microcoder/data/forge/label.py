@@ -2,8 +2,8 @@
 
 1. An input is kept only where every reference answers, quickly, and all answer alike, by the problem's comparison or
    its checker. A reference that answers otherwise than most is named.
-2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice (each time with
-   another seed where it uses chance). A test on which that fails is left out, and counted.
+2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice, or six times with
+   other seeds where it uses chance. A test on which that fails is left out, and counted.
 3. A time limit follows from the slowest of them, a multiple of what the references take. It only lowers the limit of a
    problem that names none, and never goes below FLOOR_S: a right program may be slower than the reference. Where a
    reference computes with numpy, the limit stays.
@@ -35,6 +35,7 @@ IN_C = ("numpy", "scipy", "pandas")
 FLOOR_S = 2.0  # no time limit of a problem is set below this
 SMALL_S = 0.5  # nor one of a test below this
 DISPUTES = 60  # inputs on which references disagree, whose answers are kept
+CHANCE_RUNS = 6  # of a reference that uses chance
 ROUNDS = 6  # tests that the judge refuses are left out, and the others tried again, so often
 
 
@@ -183,13 +184,13 @@ def confirmed(
     left_out: Counter[str],
     patience_s: float,
 ) -> tuple[list[Labelled], float]:
-    """The tests that the judge accepts for every reference, in two runs each, and CPU seconds of the slowest."""
+    """The tests that the judge accepts for every reference, in all of its runs, and CPU seconds of the slowest."""
     slowest = 0.0
     for _ in range(ROUNDS):
         if not tests:
             break
         target = judged(with_tests(problem, tests, only=True), patience_s)
-        runs = [code for reference in references for code in (reference, reseeded(reference))]
+        runs = [code for reference in references for code in runs_of(reference)]
         verdicts = [future.result() for future in [judge.submit(target, code=code) for code in runs]]
         bad = sorted({(_refused(verdict), verdict.verdict) for verdict in verdicts if not verdict.accepted})
         if not bad:
@@ -220,12 +221,12 @@ def _why(verdict: str) -> str:
     }.get(verdict, "the judge cannot use it")
 
 
-def reseeded(code: str) -> str:
-    """The program with another seed, where it mentions a source of chance."""
-    words = set(re.findall(r"[A-Za-z_]\w*", code))
-    if "random" not in CHANCE & words or "__future__" in code:
-        return code
-    return f"import random; random.seed(1)\n{code}"
+def runs_of(code: str) -> list[str]:
+    """The program as often as it is to be run; with other seeds where it mentions a source of chance."""
+    chance = CHANCE & set(re.findall(r"[A-Za-z_]\w*", code))
+    if "random" not in chance or "__future__" in code:
+        return [code] * (CHANCE_RUNS if chance else 2)
+    return [code, *(f"import random; random.seed({n})\n{code}" for n in range(1, CHANCE_RUNS))]
 
 
 # --- tests

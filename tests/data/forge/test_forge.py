@@ -136,6 +136,9 @@ def test_a_reference_that_uses_chance_labels_nothing_that_changes(judge):
     about = forged(judge, weak(solutions=[{"code": chance}])).extra["forge"]
     tests = about.get("tests", [])
     assert about.get("reason") == "no_test" or (all(t["by"] for t in tests) and about["left_out"])
+    coin = "import random\n" + WRONG.format("max(nums) if len(nums) < 4 else int(random.random() < 0.9)")
+    problem = forged(judge, weak(solutions=[{"code": coin}]))
+    assert all(len(json.loads(test.input)[0]) < 4 for test in problem.tests)
 
 
 def test_several_right_answers_without_a_checker_are_left_out(judge):
