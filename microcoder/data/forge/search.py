@@ -121,7 +121,7 @@ class Search:
         self.harmless = harmless(problem) if by is ONE else frozenset()
         self.rng = random.Random(f"{effort.seed} {problem.id}")
         self.finds: list[Find] = []
-        self.seen: set[str] = set(getattr(space, "known", ()))
+        self.seen: set[str] = set(getattr(space, "tried", ()))
         self.left_out: Counter[str] = Counter()
         self.dissent = Dissent()  # of references
         self.began = runner.spent_s

@@ -110,7 +110,7 @@ class FunctionSpace:
         self.unread = list(dict.fromkeys(self.unread))
 
     @property
-    def known(self) -> list[str]:
+    def tried(self) -> list[str]:
         """The inputs of the existing tests."""
         return [json.dumps(self._listed(values)) for values in self.examples]
 
