@@ -501,6 +501,13 @@ def test_a_guarantee_of_which_a_part_is_not_understood_leaves_no_space():
         asserted("Return the largest prime factor of n. Assume n > 1 and is not a prime.", "15", "27", "63")
 
 
+def test_what_you_can_do_may_be_a_guarantee():
+    reach = "nums: List[int]", "1 <= nums.length <= 9\n0 <= nums[i] <= 9\n{}", ([2, 3, 1],)
+    with pytest.raises(NoSpace, match="reach"):
+        function_space(problem(reach[0], reach[1].format("It's guaranteed that you can reach nums[n - 1]."), reach[2]))
+    function_space(problem(reach[0], reach[1].format("You can jump over any number."), reach[2]))
+
+
 def test_named_arguments_are_changed_as_others_are():
     named = problem("s: str, t: str", "1 <= t.length <= 5", body="It is guaranteed that the string s zorks.")
     named.tests = [Test('{"s": "abba", "t": "abc"}', "6"), Test('{"t": "b", "s": "qq"}', "3")]

@@ -124,7 +124,7 @@ _HARMLESS = re.compile(
     r"surrounded by water|^(?:note|explanation)\W*$|"
     r"all (?:input values|values|inputs?|numbers?)(?: in (?:the )?input)? are integers|"
     r"(?:is|are) (?:all )?(?:an )?integers?\.?$|0-indexed|1-indexed|only one (?:valid|correct) (?:answer|output)|"
-    r"you (?:must|should|need|may not|can|are not allowed)|what if|how would|"
+    r"(?<!that )you (?:must|should|need|may not|can|are not allowed)|what if|how would|"
     r"answer(?:s)? (?:is|are|to each|will|can|for|may|that|of)[^.]{0,60}(?:bit|less than|at most|unique)|"
     r"memory limit|time limit|please note|this problem|this question|solution|fits? on a|output doesn't|output array|"
     r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output|"
