@@ -34,7 +34,7 @@ from .arguments.functions import function_space
 from .equivalents import equivalents
 from .examples import contradictions
 from .finds import Find, reduced
-from .label import assertion, confirmed, limit_tests, time_limit, trusted, with_tests
+from .label import SMALL_S, assertion, confirmed, limit_tests, time_limit, trusted, with_tests
 from .llm import Author, NotWritten
 from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Rival, Search, rivals_of
@@ -181,7 +181,9 @@ def _forged_by(
         before = _strength(problem, rivals, judge, cpu_s)
     else:
         search.examples()
-        before = _counted(problem, rivals, [rival for rival in rivals if rival.alive])
+        slow = [rival for rival in measured(rivals) if rival.endless and not rival.counted]
+        accepted = _accepted(problem, slow, judge, cpu_s)  # the judge waits longer than the search
+        before = _counted(problem, rivals, [rival for rival in rivals if rival.alive or rival in accepted])
     finds = search.run()
     if by is ONE and (looser := by_disagreement(problem, search.dissent.disputes)):
         problem.compare = looser.applied(problem.compare)  # restored by `forged` if nothing comes of it
@@ -237,7 +239,9 @@ def _written(
                 "test": first + n,
                 "by": find.candidate.by,
                 "seed": find.candidate.seed,
-                "killed": [rivals[kill].name for kill in sorted(find.kills)][:20],
+                "killed": [name for kill in sorted(find.kills) if (name := rivals[kill].name) not in after["living"]][
+                    :20
+                ],
             }
             for n, find in enumerate(kept)
         ],
@@ -263,14 +267,22 @@ def _strength(
     """
     lived = None if before is None else set(before["living"])
     tried = [rival for rival in measured(rivals) if lived is None or rival.name in lived]
+    return _counted(problem, rivals, _accepted(problem, tried, judge, slowest_s, quick, quick_s))
+
+
+def _accepted(
+    problem: Problem, rivals: list[Rival], judge: Judging, slowest_s: float, quick: Problem | None = None,
+    quick_s: float = 0.0,
+) -> list[Rival]:  # fmt: skip
+    """Those that the judge accepts. An adversary has the least time that a test has, for it may be right."""
     asked = []
-    for rival in tried:
+    for rival in rivals:
         target, seconds = (quick, quick_s) if quick is not None and rival.counted else (problem, slowest_s)
-        limit = min(max(SHORTEST_S, TIMES * seconds), problem.time_limit_s or LIMIT_S)
+        least = SHORTEST_S if rival.counted else SMALL_S
+        limit = min(max(least, TIMES * seconds), problem.time_limit_s or LIMIT_S)
         asked.append(judge.submit(judged(target, limit), code=rival.code))
     verdicts = [future.result().verdict for future in asked]
-    living = [rival for rival, verdict in zip(tried, verdicts, strict=True) if verdict == ACCEPTED]
-    return _counted(problem, rivals, living)
+    return [rival for rival, verdict in zip(rivals, verdicts, strict=True) if verdict == ACCEPTED]
 
 
 def measured(rivals: list[Rival]) -> list[Rival]:

@@ -33,6 +33,15 @@ from microcoder.schema import Compare, Problem, Test
 from .shared_space import LARGEST, Numbers, weak
 
 WRONG = "class Solution:\n    def largest(self, nums):\n        return {}\n"
+BURN = """
+import time
+class Solution:
+    def largest(self, nums):
+        end = time.process_time() + 0.3 * ({})
+        while time.process_time() < end:
+            pass
+        return max(nums)
+"""
 QUICK = ForgeOptions(Effort(tests=8, candidates=48, mutants=30))
 
 
@@ -75,6 +84,13 @@ def test_adversaries_are_killed_and_named(judge):
     about = forged(judge, weak(), adversaries=lambda ident: [("a1b2", code)]).extra["forge"]
     assert about["before"]["adversaries_alive"] == 1 and about["after"]["adversaries_alive"] == 0
     assert any("adversary a1b2" in test["killed"] for test in about["tests"])
+
+
+def test_a_slow_adversary_that_the_judge_accepts_is_not_counted_as_refused(judge):
+    slow = BURN.replace("0.3 * ({})", "0.1")
+    about = forged(judge, weak(), adversaries=lambda ident: [("slow", slow)]).extra["forge"]
+    assert about["before"]["adversaries_alive"] == about["after"]["adversaries_alive"] == 1
+    assert not any("adversary slow" in test["killed"] for test in about["tests"])
 
 
 @pytest.mark.parametrize(
@@ -181,17 +197,6 @@ def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
     assert time_limit(weak(), 0.9, 10) is None  # the judge's own limit is lower
     assert time_limit(weak(time_limit_s=5), 0.3, 10) is None
     assert time_limit(weak(), 0.3, 0) is None
-
-
-BURN = """
-import time
-class Solution:
-    def largest(self, nums):
-        end = time.process_time() + 0.3 * ({})
-        while time.process_time() < end:
-            pass
-        return max(nums)
-"""
 
 
 def test_a_time_limit_leaves_room_for_the_tests_that_a_problem_came_with(judge):
