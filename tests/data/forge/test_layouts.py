@@ -330,11 +330,20 @@ def test_what_is_said_of_numbers_where_their_line_is_described_is_kept(line, kno
         ("two coprime integers a and b (1 ≤ a, b ≤ 9)", "3 4\n"),
         ("an integer n (1 ≤ n ≤ 99), n is a power of two", "8\n"),
         ("two integers l and r (1 ≤ l ≤ r ≤ 9), r - l is even", "3 5\n"),
+        ("a composite number n (4 ≤ n ≤ 99) — the size of the tree", "6\n"),
+        ("an integer n (1 ≤ n ≤ 99), not divisible by 10", "6\n"),
+        ("a string s (1 ≤ |s| ≤ 9) of lowercase letters in which no two adjacent letters are equal", "abab\n"),
+        ("a string s (1 ≤ |s| ≤ 9) of lowercase letters that starts with 'a'", "abab\n"),
     ],
 )
 def test_what_is_not_understood_where_a_line_is_described_leaves_no_space(line, known):
     with pytest.raises(NoSpace, match="not understood"):
         stdin_space(Problem("p", statement=LINE.format(line), tests=[Test(known, "1")]))
+
+
+def test_what_a_value_is_for_demands_nothing_of_it():
+    line = "an integer n (1 ≤ n ≤ 99) — the number of different vertices of the tree, each at least one"
+    assert stdin_space(Problem("p", statement=LINE.format(line), tests=[Test("6\n", "1")])).bounded_by == "constraints"
 
 
 def test_parents_make_a_tree():

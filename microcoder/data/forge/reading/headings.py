@@ -140,7 +140,7 @@ _OR_BETWEEN = re.compile(
 )
 _UNLIKE = re.compile(r"\(([^(),]{1,8}), ?([^(),]{1,8})\) ≠ \(([^(),]{1,8}), ?([^(),]{1,8})\)")
 _NAMES = r"([A-Za-z](?:_\w)?(?:(?:, and |, | and )[A-Za-z](?:_\w)?(?!\w))+)(?!, ?\.\.\.)"
-_ALL_DIFFERENT = re.compile(
+ALL_DIFFERENT = re.compile(
     rf"\b(?:distinct|different) (?:\w+ )?(?:integers|numbers) {_NAMES}|(?<!\w){_NAMES} are (?:all )?(?:pairwise )?"
     r"(?:distinct|different)\b"
 )
@@ -184,7 +184,7 @@ def relating(sentence: str) -> list[str]:
     if (found := _MEMBER.search(sentence)) and (numbers := sorted(map(int, re.findall(r"-?\d+", found[2])))):
         if numbers == list(range(numbers[0], numbers[-1] + 1)):
             parts += [f"{numbers[0]} ≤ {name} ≤ {numbers[-1]}" for name in re.split(r", ", found[1])]
-    if found := _ALL_DIFFERENT.search(sentence):
+    if found := ALL_DIFFERENT.search(sentence):
         parts += [f"{a} ≠ {b}" for a, b in combinations(re.split(r", and |, | and ", found[1] or found[2]), 2)]
     if found := _LENGTH.search(sentence):
         parts += [f"{found[2]} ≤ |{name}| ≤ {found[3]}" for name in re.split(r", and |, | and ", found[1])]

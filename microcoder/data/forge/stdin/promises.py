@@ -13,27 +13,13 @@ from typing import Any
 
 from ..reading.relations import expression, normal, value
 from .edges import Edges, edge_fault
-from .guarantees import Guarantees, Parents, Sum, arrays, is_ordered, is_permutation, is_prime
+from .guarantees import OF_TEXTS, RISKY, Guarantees, Parents, Sum, arrays, demands, is_ordered, is_permutation, is_prime
 from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
 from .shape import Block, Node, OneOf, Scope, listed, scopes
 from .words import read_words
 
-_RISKY = re.compile(
-    (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
-r"|\bsorted\b|increasing|decreasing|ascending|descending|no two|at most once"
-r"|"
-    r"exactly once|satisf|divisor|divisible|multiple of|\bprime\b|palindrom"
-r"|balanced|\bconnected\b|reachable|\bcan reach\b|"
-    r"\btree\b|no (?:multiple|self|loops)|simple|disjoint|intersect|always"
-r"|coprime|consistent|appears?|at least one|perfect|convex|collinear"
-r"|not all|form an?\b|"
-    r"\bdoes not contain\b|\bdo not\b|contradict|possible to|bipartite|acyclic"
-r"|\bcycle|correct|there (?:is|are) (?:at least|exactly|no)|power of"
-r"|\bodd\b|\beven\b|equal to"),
-    re.I,
-)  # fmt: skip
 _HARMLESS = re.compile(
     (r"^(?:all|every|each)?[^.]{0,40}(?:input|values?|numbers?)[^.]{0,30} (?:is"
 r"|are) (?:all )?(?:an )?integers?\b|^[\w\s,.{}()|*+=_:^'-]{0,80}(?:is"
@@ -49,18 +35,6 @@ r"|in this (?:problem|version|subtask)|hack|input format|"
     r"independent|see the|solution|fits? in|contest|difference between the (?:easy|hard)"),
     re.I,
 )  # fmt: skip
-# What a sentence about the form of the input may demand of texts, of which no reader knows anything, and of numbers
-_OF_TEXTS = re.compile(
-    r"\bpalindrom|\b(?:regular|balanced|correct) (?:bracket|parenthes)|\bco-?prime\b|\brelatively prime\b|"
-    r"\bpower of (?:two|three|ten|\d)|\banagram|\bpermutation of (?:the )?(?:string|word|letters|characters)",
-    re.I,
-)
-_OF_NUMBERS = re.compile(
-    r"\b(?:even|odd|prime)\b(?! (?:if|when|though|position|ind|place))|"
-    r"(?:contains?|given|follow)\b(?:(?!number of)[^.])*?\b(?:distinct|different|unique) (?:\w+ )?"
-    r"(?:integers|numbers|values|strings|words|names|letters|points|cells)\b(?! [a-z],)",
-    re.I,
-)
 _AT_PLACE = re.compile(r"\b(?:first|last|second|third|subsequent|-th|middle) (?:characters?|letters?|digits?)\b")
 _INTEGERS = re.compile(
     r"^[\w\s,.{}()|*+=^'-]{1,120}\b(?:is|are)(?: all)?(?: an?)? (?:positive |non-negative )?integers?\.?$", re.I
@@ -110,7 +84,7 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
     for sentence in sentences:
         understood = reader.read(sentence, last)
         last = sentence
-        if _OF_TEXTS.search(sentence) or (not understood and _OF_NUMBERS.search(sentence)):
+        if OF_TEXTS.search(sentence) or (not reader.understood and demands(sentence, letters=understood)):
             found.unread.append(sentence)
             continue
         if understood or sentence in limits.read or _INTEGERS.search(sentence) or sentence.endswith(":"):
@@ -121,7 +95,7 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
             and not (sentence in bullets and _AT_PLACE.search(sentence))
         ):
             continue
-        if sentence in bullets or _RISKY.search(sentence):
+        if sentence in bullets or RISKY.search(sentence):
             found.unread.append(sentence)
     return found
 
@@ -129,6 +103,7 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
 class _SentenceReader:
     def __init__(self, limits: StatedLimits, found: Guarantees, samples: list[Scope]) -> None:
         self.limits, self.found, self.samples = limits, found, samples
+        self.understood = False
         self.lists = [p for p in limits.places if p.field.count is not None or p.path]
 
     def named(self, sentence: str) -> list[Spot]:
@@ -149,6 +124,7 @@ class _SentenceReader:
             said.append(self.unequal(sentence))
         if not any(said):
             said.append(read_occurrences(sentence, self.limits, self.found, self.samples))
+        self.understood = any(said)  # more than letters
         if not _AT_PLACE.search(sentence):
             said.append(read_letters(sentence, self.limits, self.found, self.samples))
         return any(said)
@@ -351,7 +327,7 @@ class _SentenceReader:
                 if any(len(v) > 1 for s in self.samples for v in arrays(place, s)):
                     self.found.distinct.append(place)
                     understood = True
-        return understood
+        return understood or [place.field.kind for place in self.limits.places] == ["int"]  # one number is different
 
     def _together(self, row: tuple[Spot, ...]) -> bool:
         """Keep that rows of columns are distinct, if it is so in the samples."""
