@@ -290,7 +290,7 @@ class VerdictLog:
             hint = f"; create the folder first: mkdir -p {self.path.parent}" if not self.path.parent.exists() else ""
             raise FileError(f"cannot write {path}: {error.strerror}{hint}") from None
         try:
-            self._lock()
+            lock(self._file, self.path)
             self._recover()
             if fresh:
                 self.done = {}
@@ -315,18 +315,6 @@ class VerdictLog:
     ) -> None:
         self.close()
 
-    def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not a Unix: two writers are then the user's to avoid
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(f"another process is writing to {self.path}; name another file with -o") from None
-        except OSError:
-            pass  # a file system without locks
-
     def _recover(self) -> None:
         self._file.seek(0)
         good, line = 0, b"\n"
@@ -346,6 +334,20 @@ class VerdictLog:
             good += len(line)
         if not line.endswith(b"\n"):
             self._file.write(b"\n")
+
+
+def lock(file: IO[bytes], path: Path) -> None:
+    """Make an open file this process's own until it is closed. Raise FileError where another one writes to it."""
+    try:
+        import fcntl
+    except ImportError:  # not a Unix: two writers are then the user's to avoid
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FileError(f"another process is writing to {path}; name another file with -o") from None
+    except OSError:
+        pass  # a file system without locks
 
 
 def _is_cut_off(line: bytes) -> bool:

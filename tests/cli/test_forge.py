@@ -131,7 +131,7 @@ def test_adversaries_that_are_no_python_are_counted(tmp_path):
     words = ["forge", f"{tmp_path}/in.jsonl", "-o", f"{tmp_path}/out.jsonl", "--adversaries", f"{tmp_path}/wrong.jsonl"]
     done = CliRunner().invoke(cli, [*words, "forge.candidates=48", "forge.mutants=8", "judge.workers=1"])
     assert done.exit_code == 0, done.output
-    assert "adversaries: 2 programs; 2 records without a Python program passed over" in done.output
+    assert "adversaries: 2 programs; 3 records without a Python program passed over" in done.output
     assert "1 of those tried are no Python" in done.output and "0 of 1 (0.0%)" in done.output
 
 
@@ -153,6 +153,7 @@ def test_a_killed_command_goes_on_and_a_full_disk_is_named(tmp_path):
     assert int(done.output.partition(" of them done before")[0].rpartition(" ")[2]) >= 2
     assert [one.id for one in load_problems(tmp_path / "out.jsonl")] == [f"p{n}" for n in range(8)]
     with Journal(tmp_path / "full.jsonl", "digest", fresh=True) as kept:
+        kept.append(problem())
         kept.file = open("/dev/full", "wb")
         with pytest.raises(FileError, match="No space left on device; make room"):
             kept.append(problem())

@@ -34,7 +34,7 @@ from .arguments.functions import function_space
 from .equivalents import equivalents
 from .examples import contradictions
 from .finds import Find, reduced
-from .label import assertion, confirmed, limit_tests, time_limit, trusted, with_tests
+from .label import SMALL_S, assertion, confirmed, limit_tests, time_limit, trusted, with_tests
 from .llm import Author, NotWritten
 from .run import ProgramRunner
 from .search import SHORTEST_S, TIMES, Effort, Rival, Search, rivals_of
@@ -87,12 +87,19 @@ def forge(
     """Yield each record in order, with stronger tests where they could be made. None is lost."""
     options = options or ForgeOptions()
     window = options.window or 2 * judge.workers
-    runners = Idle(partial(ProgramRunner, judge.sandbox))
+    made: list[ProgramRunner] = []
+
+    def runner() -> ProgramRunner:
+        made.append(ProgramRunner(judge.sandbox))
+        return made[-1]
+
+    runners = Idle(runner)
     work = partial(_forged, judge=judge, runners=runners, options=options, adversaries=adversaries)
     try:
         yield from in_order(records, work, window)
     finally:
-        runners.close()
+        for one in made:  # after a stop some still run: nobody waits for them
+            one.close()
 
 
 def _forged(
@@ -155,7 +162,8 @@ def _forged_by(
     """Forge tests under a rule for several right answers."""
     problem, effort = record.problem, options.effort
     if problem.kind == "assert" and assertion(problem) is None:
-        raise Unforged("unknown_asserts", "its asserts are not of the form `assert f(x) == y`")
+        unknown = "its asserts are not of the form `assert f(x) == y`"
+        raise Unforged("unknown_asserts", unknown if problem.entry_point else "no entry_point names its function")
     references, refused, cpu_s = trusted(problem, right, judge, options.patience_s)
     if not references:
         broken = all(": internal_error " in said for said in refused)
@@ -165,14 +173,17 @@ def _forged_by(
         problem.extra["forge"] = {"contradictions": contradicted}  # known even if nothing can be forged
     space, llm = _space(problem, references, runner, options)
     known = [(f"solution {n}", solution["code"]) for n, solution in enumerate(wrong)]
-    effort = effort.for_slow(cpu_s)
+    limit_s = problem.time_limit_s or LIMIT_S
+    effort = effort.for_slow(cpu_s).within(limit_s)
     rivals = rivals_of(problem, references[0], [*known, *adversaries], effort)
     search = Search(problem, space, references, rivals, runner, effort, by)
     if problem.kind == "assert":
         before = _strength(problem, rivals, judge, cpu_s)
     else:
         search.examples()
-        before = _counted(problem, rivals, [rival for rival in rivals if rival.alive])
+        slow = [rival for rival in measured(rivals) if rival.endless and not rival.counted]
+        accepted = _accepted(problem, slow, judge, cpu_s)  # the judge waits longer than the search
+        before = _counted(problem, rivals, [rival for rival in rivals if rival.alive or rival in accepted])
     finds = search.run()
     if by is ONE and (looser := by_disagreement(problem, search.dissent.disputes)):
         problem.compare = looser.applied(problem.compare)  # restored by `forged` if nothing comes of it
@@ -180,9 +191,8 @@ def _forged_by(
     left_out = search.left_out
     finds = search.undisputed(finds, before["living"])
     chosen = reduced(finds, effort.tests, effort.large, effort.test_kb << 10)
-    labels, slowest = confirmed(
-        problem, references, [find.label for find in chosen], judge, left_out, max(2.0, 3 * effort.slowest_s)
-    )
+    most_s = min(max(2.0, 3 * effort.slowest_s), limit_s)
+    labels, slowest = confirmed(problem, references, [find.label for find in chosen], judge, left_out, most_s)
     kept = [find for find in chosen if find.label in labels]
     if not kept:
         detail = ", ".join(f"{reason} ({count})" for reason, count in left_out.most_common(3))
@@ -216,7 +226,7 @@ def _written(
     small = [find.label for find in kept if not find.limit]
     quick = with_tests(problem, small)
     problem.tests, problem.asserts = stronger.tests, stronger.asserts
-    limit = time_limit(problem, slowest, options.time_multiple, references)
+    limit = time_limit(problem, max(cpu_s, slowest), options.time_multiple, references)
     if limit is not None:
         problem.time_limit_s = limit
     limit_tests(problem, references, judge, options.time_multiple)
@@ -229,7 +239,9 @@ def _written(
                 "test": first + n,
                 "by": find.candidate.by,
                 "seed": find.candidate.seed,
-                "killed": [rivals[kill].name for kill in sorted(find.kills)][:20],
+                "killed": [name for kill in sorted(find.kills) if (name := rivals[kill].name) not in after["living"]][
+                    :20
+                ],
             }
             for n, find in enumerate(kept)
         ],
@@ -255,14 +267,22 @@ def _strength(
     """
     lived = None if before is None else set(before["living"])
     tried = [rival for rival in measured(rivals) if lived is None or rival.name in lived]
+    return _counted(problem, rivals, _accepted(problem, tried, judge, slowest_s, quick, quick_s))
+
+
+def _accepted(
+    problem: Problem, rivals: list[Rival], judge: Judging, slowest_s: float, quick: Problem | None = None,
+    quick_s: float = 0.0,
+) -> list[Rival]:  # fmt: skip
+    """Those that the judge accepts. An adversary has the least time that a test has, for it may be right."""
     asked = []
-    for rival in tried:
+    for rival in rivals:
         target, seconds = (quick, quick_s) if quick is not None and rival.counted else (problem, slowest_s)
-        limit = min(max(SHORTEST_S, TIMES * seconds), problem.time_limit_s or LIMIT_S)
+        least = SHORTEST_S if rival.counted else SMALL_S
+        limit = min(max(least, TIMES * seconds), problem.time_limit_s or LIMIT_S)
         asked.append(judge.submit(judged(target, limit), code=rival.code))
     verdicts = [future.result().verdict for future in asked]
-    living = [rival for rival, verdict in zip(tried, verdicts, strict=True) if verdict == ACCEPTED]
-    return _counted(problem, rivals, living)
+    return [rival for rival, verdict in zip(rivals, verdicts, strict=True) if verdict == ACCEPTED]
 
 
 def measured(rivals: list[Rival]) -> list[Rival]:

@@ -33,8 +33,8 @@ class AdversaryStore:
         self.most, self.lock = most, threading.Lock()
         self.folder = tempfile.TemporaryDirectory(prefix="microcoder-")
         self.base = sqlite3.connect(Path(self.folder.name) / "adversaries", check_same_thread=False)
-        self.base.execute("CREATE TABLE found (problem, place, name, code, PRIMARY KEY (problem, place)) WITHOUT ROWID")
-        self.count = self.passed_over = 0
+        self.base.execute("CREATE TABLE found (problem, name, wrong, code, PRIMARY KEY (problem, name)) WITHOUT ROWID")
+        self.passed_over = 0
         try:
             for path in paths:
                 self._read(Path(path))
@@ -42,10 +42,11 @@ class AdversaryStore:
             self.close()
             raise
         self.base.commit()
+        (self.count,) = self.base.execute("SELECT COUNT(*) FROM found").fetchone()
 
     def of(self, problem: str) -> list[tuple[str, str]]:
         """(name, code) of the programs for a problem: those that were once accepted first, then by a hash."""
-        query = "SELECT name, code FROM found WHERE problem = ? ORDER BY place LIMIT ?"
+        query = "SELECT name, code FROM found WHERE problem = ? ORDER BY wrong, name LIMIT ?"
         with self.lock:
             return list(self.base.execute(query, (problem, self.most)))
 
@@ -54,17 +55,21 @@ class AdversaryStore:
             raise DataError(
                 f"there is no {path} to read adversaries from; name a file or a folder, such as runs/demo/rollouts"
             )
-        before = self.count
+        insert = "INSERT INTO found VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET wrong = MIN(wrong, excluded.wrong)"
+        some = False
         for file in files_of(path):
-            for problem, code, accepted in programs_of(file):
-                if not problem or not code or len(code) > LONGEST:
-                    self.passed_over += 1
-                    continue
-                name = hashlib.blake2b(code.encode("utf-8", "replace"), digest_size=4).hexdigest()
-                place = f"{0 if accepted else 1} {name}"
-                row = (problem, place, name, code.encode("utf-8", "replace").decode())
-                self.count += self.base.execute("INSERT OR IGNORE INTO found VALUES (?, ?, ?, ?)", row).rowcount
-        if self.count == before:
+            try:
+                for problem, code, accepted in programs_of(file):
+                    if not problem or not code or len(code) > LONGEST:
+                        self.passed_over += 1
+                        continue
+                    some, data = True, code.encode("utf-8", "replace")
+                    name = hashlib.blake2b(data, digest_size=4).hexdigest()
+                    self.base.execute(insert, (problem, name, not accepted, data.decode()))
+            except FileError as error:
+                if path.is_file():  # in a folder there are other files too
+                    raise DataError(str(error)) from None
+        if not some:
             raise DataError(
                 f'{path} holds no programs of problems; a record needs "problem_id" (or "problem") and "code" or '
                 '"completion", as in solutions.jsonl and in the rollouts of a run'
@@ -86,19 +91,18 @@ def files_of(path: Path) -> list[Path]:
 
 def programs_of(path: Path) -> Iterator[tuple[str, str, bool]]:
     """(problem, code, whether it was accepted) of each record of a file; "" for what a record does not have."""
-    try:
-        for record in raw_records(path):
-            if isinstance(record, dict) and "statement" not in record:
-                yield (*_program(record), record.get("verdict") == ACCEPTED)
-    except FileError:
-        return
+    for record in raw_records(path):
+        if not isinstance(record, dict):  # a line that cannot be read
+            yield "", "", False
+        elif "statement" not in record:
+            yield (*_program(record), record.get("verdict") == ACCEPTED)
 
 
 def _program(record: dict[str, Any]) -> tuple[str, str]:
     problem = next((str(record[name]) for name in NAMES if isinstance(record.get(name), (str, int))), "")
     code = record.get("code")
     if not isinstance(code, str):
-        text = record.get("completion", record.get("text"))
+        text = record.get("completion") or record.get("text")
         if record.get("is_code") is True:  # a sample of `microcoder eval` that is the program itself
             text = f"```python\n{text}\n```"
         code = code_block(text, "python") if isinstance(text, str) else None

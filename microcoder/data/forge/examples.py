@@ -121,9 +121,14 @@ def value(text: str) -> Any:
         raise ValueError("no literal")
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
+    return plain_value(text)
+
+
+def plain_value(text: str) -> Any:
+    """What JSON, or else a literal of Python, stands for; ValueError for anything else."""
     for read in (json.loads, ast.literal_eval):
         try:
-            return read(text)
+            return read(text.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
     raise ValueError("no literal")
@@ -262,15 +267,15 @@ def _outside(text: str, at: int) -> bool:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value) if _is_json(value) else repr(value)
+    return json.dumps(value) if is_json(value) else repr(value)
 
 
-def _is_json(value: Any) -> bool:
+def is_json(value: Any) -> bool:
     """Whether JSON can carry a value and give it back."""
     if isinstance(value, list):
-        return all(map(_is_json, value))
+        return all(map(is_json, value))
     if isinstance(value, dict):
-        return all(isinstance(name, str) and _is_json(item) for name, item in value.items())
+        return all(isinstance(name, str) and is_json(item) for name, item in value.items())
     return value is None or isinstance(value, (bool, int, float, str))
 
 

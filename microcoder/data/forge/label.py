@@ -2,8 +2,8 @@
 
 1. An input is kept only where every reference answers, quickly, and all answer alike, by the problem's comparison or
    its checker. A reference that answers otherwise than most is named.
-2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice (each time with
-   another seed where it uses chance). A test on which that fails is left out, and counted.
+2. The chosen tests then go through the judge: each reference must be accepted on all of them, twice, or six times with
+   other seeds where it uses chance. A test on which that fails is left out, and counted.
 3. A time limit follows from the slowest of them, a multiple of what the references take. It only lowers the limit of a
    problem that names none, and never goes below FLOOR_S: a right program may be slower than the reference. Where a
    reference computes with numpy, the limit stays.
@@ -28,13 +28,14 @@ from ...judge.languages import imported
 from ...schema import Problem, Test, Verdict
 from ..verify.programs import judged
 from ..verify.references import CHANCE, LIMIT_S
-from .run import UNWRITTEN, Behaviour, asks_checker, checks_of, differs, value_of
+from .run import UNWRITTEN, Behaviour, asks_checker, checks_of, differs, gives_null, value_of
 
 SLOW, LONG, FAILS = "the reference is slow", "the answer is long", "the reference fails"
 IN_C = ("numpy", "scipy", "pandas")
 FLOOR_S = 2.0  # no time limit of a problem is set below this
 SMALL_S = 0.5  # nor one of a test below this
 DISPUTES = 60  # inputs on which references disagree, whose answers are kept
+CHANCE_RUNS = 6  # of a reference that uses chance
 ROUNDS = 6  # tests that the judge refuses are left out, and the others tried again, so often
 
 
@@ -123,7 +124,7 @@ def written(problem: Problem, reply: Behaviour) -> str | None:
         known = _answer_types(tuple(problem.asserts))
         return repr(value) if not known or type(value).__name__ in known else None
     if value is None:  # a null among the outputs would tell the judge that null is an answer, not a changed argument
-        return "null" if any(test.output.strip() in ("null", "None") for test in problem.tests) else None
+        return "null" if gives_null(problem) else None
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -183,13 +184,13 @@ def confirmed(
     left_out: Counter[str],
     patience_s: float,
 ) -> tuple[list[Labelled], float]:
-    """The tests that the judge accepts for every reference, in two runs each, and CPU seconds of the slowest."""
+    """The tests that the judge accepts for every reference, in all of its runs, and CPU seconds of the slowest."""
     slowest = 0.0
     for _ in range(ROUNDS):
         if not tests:
             break
         target = judged(with_tests(problem, tests, only=True), patience_s)
-        runs = [code for reference in references for code in (reference, reseeded(reference))]
+        runs = [code for reference in references for code in runs_of(reference)]
         verdicts = [future.result() for future in [judge.submit(target, code=code) for code in runs]]
         bad = sorted({(_refused(verdict), verdict.verdict) for verdict in verdicts if not verdict.accepted})
         if not bad:
@@ -220,12 +221,12 @@ def _why(verdict: str) -> str:
     }.get(verdict, "the judge cannot use it")
 
 
-def reseeded(code: str) -> str:
-    """The program with another seed, where it mentions a source of chance."""
-    words = set(re.findall(r"[A-Za-z_]\w*", code))
-    if "random" not in CHANCE & words or "__future__" in code:
-        return code
-    return f"import random; random.seed(1)\n{code}"
+def runs_of(code: str) -> list[str]:
+    """The program as often as it is to be run; with other seeds where it mentions a source of chance."""
+    chance = CHANCE & set(re.findall(r"[A-Za-z_]\w*", code))
+    if "random" not in chance or "__future__" in code:
+        return [code] * (CHANCE_RUNS if chance else 2)
+    return [code, *(f"import random; random.seed({n})\n{code}" for n in range(1, CHANCE_RUNS))]
 
 
 # --- tests
@@ -273,13 +274,15 @@ def limit_tests(problem: Problem, references: Sequence[str], judge: Judging, mul
 
 # --- asserts
 
+_FALSE = ("False", "None", "0", "0.0", "-0.0", "''", "[]", "()", "{}", "set()", "frozenset()", "b''")
+
 
 def assertion(problem: Problem) -> Callable[[str, str], str] | None:
     """How an assert problem writes its asserts: (call, value) -> statement; None where that cannot be told.
 
     `assert f(x) == y`, and what may stand around both sides (set, sorted, Counter, round to so many places), isclose
-    and `abs(f(x) - y) < e`; `is_same_list(f(x), list_node(y))` and the same of trees; `assert f(x)` and
-    `assert not f(x)` where every assert is one of these.
+    and `abs(f(x) - y) < e`; `is_same_list(f(x), list_node(y))` and the same of trees. Where there is nothing but
+    `assert f(x)` and `assert not f(x)`, a right program may return anything that is true or false.
     """
     forms = set()
     name = problem.entry_point.rpartition(".")[2]
@@ -294,6 +297,8 @@ def assertion(problem: Problem) -> Callable[[str, str], str] | None:
                 forms.add(_form(node.test, name))
     if not forms:
         return None
+    if forms == {"truth"}:
+        return lambda call, answer: f"assert {'not ' if answer in _FALSE else ''}{call}"
     known = {"plain", "truth"}
     if forms <= known:
         return lambda call, answer: f"assert {call} == {answer}"

@@ -10,7 +10,6 @@ tell, and none needs to.
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from ..verify.mutations import mutants
 from ..verify.programs import independent
 from .answers import ONE, Rule, harmless, reconciled, usable
 from .borders import borders
+from .examples import plain_value
 from .finds import SMALL, Climb, Find
 from .label import FAILS, LONG, SLOW, Dissent, in_c, labelled
 from .mistakes import mistakes
@@ -79,6 +79,10 @@ class Effort:
         most = int(4 * self.seconds / max(cpu_s, 0.001))
         return replace(self, mutants=min(self.mutants, max(FEWEST, most)))
 
+    def within(self, limit_s: float) -> Effort:
+        """With inputs that take a reference no more than half of the problem's time limit."""
+        return replace(self, slowest_s=min(self.slowest_s, limit_s / 2))
+
 
 def rivals_of(problem: Problem, reference: str, adversaries: Iterable[tuple[str, str]], effort: Effort) -> list[Rival]:
     """Mutants and typical mistakes of the reference, and the adversaries (name, code)."""
@@ -117,7 +121,7 @@ class Search:
         self.harmless = harmless(problem) if by is ONE else frozenset()
         self.rng = random.Random(f"{effort.seed} {problem.id}")
         self.finds: list[Find] = []
-        self.seen: set[str] = set()
+        self.seen: set[str] = set(getattr(space, "tried", ()))
         self.left_out: Counter[str] = Counter()
         self.dissent = Dissent()  # of references
         self.began = runner.spent_s
@@ -348,7 +352,7 @@ class Search:
     def case(self, given: str, answer: Behaviour, expected: Behaviour) -> tuple[Any, Any, Any]:
         """What a checker is given, as values."""
         stdin = self.problem.kind == "stdin"
-        return given if stdin else json.loads(given), value_of(self.problem, answer), value_of(self.problem, expected)
+        return given if stdin else plain_value(given), value_of(self.problem, answer), value_of(self.problem, expected)
 
     # --- adversaries that may be right
 

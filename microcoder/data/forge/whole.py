@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ...files import BadLine, FileError, json_line, kind_of, read_problems, write_problems
+from ...files import BadLine, FileError, json_line, kind_of, lock, read_problems, write_problems
 from ...judge.base import Judging
 from ...judge.remote import open_judge
 from ...schema import Problem
@@ -190,7 +190,10 @@ def _digest(problems: Path, settings: Pipeline) -> str:
 
 
 class Journal:
-    """The problems that are done, in a file that is only appended to."""
+    """The problems that are done, in a file that is only appended to.
+
+    One of other settings or another input gives way to the first problem that is done, not to a mistyped command.
+    """
 
     def __init__(self, output: Path, digest: str, fresh: bool) -> None:
         self.path = output.with_name(f".{output.name}.forging")
@@ -200,13 +203,11 @@ class Journal:
     def __enter__(self) -> Journal:
         try:
             self.file: IO[bytes] = open(self.path, "a+b")
+            lock(self.file, self.path)
             self.file.seek(0)
-            if self.fresh or self.file.readline() != self.head:  # other settings, or another input: begin anew
-                self.file.truncate(0)
-                self.file.write(self.head)
-            else:
+            self.goes_on = not self.fresh and self.file.readline() == self.head
+            if self.goes_on:
                 self._recover()
-            self.file.flush()
         except OSError as error:
             raise FileError(f"cannot write {self.path}: {error.strerror or error}") from None
         return self
@@ -222,6 +223,10 @@ class Journal:
 
     def append(self, problem: Problem) -> None:
         try:
+            if not self.goes_on:
+                self.file.truncate(0)
+                self.file.write(self.head)
+                self.goes_on = True
             self.file.write(json_line(Record(problem).to_dict()))
             self.file.flush()
         except OSError as error:
@@ -231,7 +236,7 @@ class Journal:
     def done(self) -> Iterator[Problem]:
         with open(self.path, "rb") as file:
             file.readline()
-            for line in file:
+            for line in file if self.goes_on else ():
                 yield Record.from_dict(json.loads(line)).problem
 
     def __exit__(self, *_: object) -> None:

@@ -208,6 +208,14 @@ def test_an_assert_is_written_as_the_problem_writes_its_own():
     assert written("x = 1") is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"), [("[2]", "assert f(7)"), ("[]", "assert not f(7)"), ("True", "assert f(7)")]
+)
+def test_what_only_has_to_be_true_or_false_is_not_compared(answer, text):
+    form = assertion(Problem("p", "assert", entry_point="f", asserts=["assert f(4)", "assert not f(5)"]))
+    assert form("f(7)", answer) == text
+
+
 @pytest.mark.parametrize(("answer", "output"), [("true", "True"), ("null", None), ("3", None)])
 def test_an_answer_of_another_type_than_in_all_asserts_is_not_used(answer, output):
     problem = Problem("p", "assert", entry_point="f", asserts=["assert f(1) == True", "assert f(2) == False"])

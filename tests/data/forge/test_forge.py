@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -20,16 +22,26 @@ from microcoder.data.forge.mistakes import mistakes
 from microcoder.data.forge.run import Behaviour
 from microcoder.data.forge.search import Effort
 from microcoder.data.forge.space import Candidate, NoSpace
+from microcoder.data.forge.whole import Journal
 from microcoder.data.record import DataError, Record
 from microcoder.data.settings import Pipeline
 from microcoder.data.verify.programs import judged
-from microcoder.files import write_problems
+from microcoder.files import FileError, write_problems
 from microcoder.judge import Judge
 from microcoder.schema import Compare, Problem, Test
 
 from .shared_space import LARGEST, Numbers, weak
 
 WRONG = "class Solution:\n    def largest(self, nums):\n        return {}\n"
+BURN = """
+import time
+class Solution:
+    def largest(self, nums):
+        end = time.process_time() + 0.3 * ({})
+        while time.process_time() < end:
+            pass
+        return max(nums)
+"""
 QUICK = ForgeOptions(Effort(tests=8, candidates=48, mutants=30))
 
 
@@ -72,6 +84,13 @@ def test_adversaries_are_killed_and_named(judge):
     about = forged(judge, weak(), adversaries=lambda ident: [("a1b2", code)]).extra["forge"]
     assert about["before"]["adversaries_alive"] == 1 and about["after"]["adversaries_alive"] == 0
     assert any("adversary a1b2" in test["killed"] for test in about["tests"])
+
+
+def test_a_slow_adversary_that_the_judge_accepts_is_not_counted_as_refused(judge):
+    slow = BURN.replace("0.3 * ({})", "0.1")
+    about = forged(judge, weak(), adversaries=lambda ident: [("slow", slow)]).extra["forge"]
+    assert about["before"]["adversaries_alive"] == about["after"]["adversaries_alive"] == 1
+    assert not any("adversary slow" in test["killed"] for test in about["tests"])
 
 
 @pytest.mark.parametrize(
@@ -133,6 +152,9 @@ def test_a_reference_that_uses_chance_labels_nothing_that_changes(judge):
     about = forged(judge, weak(solutions=[{"code": chance}])).extra["forge"]
     tests = about.get("tests", [])
     assert about.get("reason") == "no_test" or (all(t["by"] for t in tests) and about["left_out"])
+    coin = "import random\n" + WRONG.format("max(nums) if len(nums) < 4 else int(random.random() < 0.9)")
+    problem = forged(judge, weak(solutions=[{"code": coin}]))
+    assert all(len(json.loads(test.input)[0]) < 4 for test in problem.tests)
 
 
 def test_several_right_answers_without_a_checker_are_left_out(judge):
@@ -175,6 +197,50 @@ def test_a_time_limit_is_only_lowered_and_only_where_none_was_given():
     assert time_limit(weak(), 0.9, 10) is None  # the judge's own limit is lower
     assert time_limit(weak(time_limit_s=5), 0.3, 10) is None
     assert time_limit(weak(), 0.3, 0) is None
+
+
+def test_a_time_limit_leaves_room_for_the_tests_that_a_problem_came_with(judge):
+    problem = forged(judge, weak(solutions=[{"code": BURN.format("nums == [7]")}]))
+    assert len(problem.tests) > 1 and problem.time_limit_s >= 3.0
+
+
+def test_no_forged_test_takes_the_reference_more_than_half_of_the_time_limit_there_was(judge):
+    slow = weak(solutions=[{"code": BURN.format("len(nums) > 3")}], time_limit_s=0.2)
+    options = ForgeOptions(Effort(tests=8, candidates=12, mutants=0))
+    (record,) = forge([Record(slow)], judge, options=options)
+    assert record.problem.extra["forge"]["left_out"]["the reference is slow"] > 0
+    assert len(record.problem.tests) > 1 and all(len(json.loads(t.input)[0]) < 4 for t in record.problem.tests)
+
+
+def test_null_stays_the_answer_of_a_reference_that_sorts_its_argument(judge):
+    twice = WRONG.format("next((a for a, b in zip(nums, nums[1:]) if a == b), None)").replace("ret", "nums.sort(); ret")
+    problem = weak(starter_code="", tests=[Test("[[7, 7]]", "7"), Test("[[7]]", "null")], solutions=[{"code": twice}])
+    assert "null" in {test.output for test in forged(judge, problem).tests[2:]}
+    assert judge.check(problem, code=twice).accepted
+
+
+def test_tests_may_be_written_as_literals_of_python(judge, monkeypatch):
+    monkeypatch.undo()
+    statement = "Return the longest.\n\nConstraints:\n\n1 <= words.length <= 5\n1 <= words[i].length <= 5\n"
+    problem = Problem(
+        "longest", "function", statement=statement, entry_point="f", starter_code="def f(words: list[str]) -> str:",
+        tests=[Test("[['ab', 'c']]", "'ab'"), Test('{"words": ["d"]}', '"d"'), Test("[('e', 'ff')]", "'ff'")],
+        solutions=[{"code": "def f(words):\n    return max(words, key=len)"}],
+    )  # fmt: skip
+    assert forged(judge, problem).extra["forge"]["tests"], problem.extra["forge"]
+
+
+def test_no_forged_assert_repeats_one_there_was(judge, monkeypatch):
+    monkeypatch.undo()
+    problem = Problem(
+        "twice", "assert", statement="Return twice n.", entry_point="f",
+        asserts=["assert f(2) == 4", "assert f(5) == 10", "assert f(-3) == -6"],
+        solutions=[{"code": "def f(n):\n    return 2 * n"}],
+    )  # fmt: skip
+    asserts = forged(judge, problem).asserts
+    assert len(set(asserts)) == len(asserts) > 3
+    (record,) = forge([Record(replace(problem, entry_point=""))], judge)
+    assert "entry_point" in record.problem.extra["forge"]["detail"]
 
 
 def test_each_test_gets_the_time_that_its_reference_needs(judge):
@@ -223,12 +289,25 @@ def test_adversaries_come_from_rollouts_solutions_and_samples(tmp_path):
     store = AdversaryStore([tmp_path], most=3)
     found = [code for _, code in store.of("p")]
     assert len(found) == 3 and found[0] == "a = 2" and store.count == 4 and not store.of("q")
+    assert store.passed_over == 2  # a program in C++, a line that cannot be read
     store.close()
     with pytest.raises(DataError, match="there is no"):
         AdversaryStore([tmp_path / "none"])
     (tmp_path / "empty.jsonl").write_text("{}\n")
     with pytest.raises(DataError, match="problem_id"):
         AdversaryStore([tmp_path / "empty.jsonl"])
+    (tmp_path / "one.json").write_text(json.dumps(rows[1]))
+    with pytest.raises(DataError, match="does not hold a JSON list"):
+        AdversaryStore([tmp_path / "one.json"])
+
+
+def test_a_program_that_is_found_twice_counts_once(tmp_path):
+    rows = [{"problem": "p", "code": "a = 1", "verdict": word} for word in ("wrong_answer", "accepted")]
+    rows.append({"problem": "p", "code": "a = 2", "completion": None, "verdict": "wrong_answer"})
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    store = AdversaryStore([tmp_path / "some.jsonl", tmp_path])
+    assert store.count == 2 and [code for _, code in store.of("p")] == ["a = 1", "a = 2"]
+    store.close()
 
 
 def test_a_whole_file_goes_on_where_it_was_stopped(tmp_path):
@@ -252,6 +331,41 @@ def test_a_whole_file_goes_on_where_it_was_stopped(tmp_path):
     first, second = load_problems(tmp_path / "out.parquet")
     assert len(first.tests) == 5 and first.extra["forge"]["tests"] and second.extra["forge"]["reason"] == "no_reference"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_only_work_that_is_done_takes_the_place_of_what_was_done_before(tmp_path):
+    write_problems(tmp_path / "in.jsonl", [weak()])
+    paths = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    first = Journal(paths[1], "digest", False)
+    with first:
+        first.append(weak())
+        with pytest.raises(FileError, match="another process is writing"):
+            forge_file(*paths)
+    for wrong in ({"adversaries": tmp_path / "none"}, {"forge.endpoint": True}):
+        with pytest.raises(DataError):
+            forge_file(*paths, **{"judge.workers": 1}, **wrong)
+    with first:
+        assert len(list(first.done())) == 1
+    with Journal(paths[1], "digest", True) as fresh:
+        assert not list(fresh.done())
+        fresh.append(weak(solutions=[]))
+        assert [problem.solutions for problem in fresh.done()] == [[]]
+
+
+def test_a_stop_does_not_wait_for_what_runs(judge):
+    sleeps = "import time\n" + WRONG.format("(len(nums) > 1 and time.sleep(0.5)) or max(nums)")
+
+    def records():
+        yield Record(weak(solutions=[{"code": sleeps}]))
+        time.sleep(2)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(forge(records(), judge, options=QUICK))
+    end = time.monotonic() + 5
+    while (left := [one for one in threading.enumerate() if one.name.startswith("record")]) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left
 
 
 def test_extra_fields_pass_through_the_pipeline():

@@ -475,3 +475,43 @@ def test_the_task_of_a_statement_without_constraints_is_no_guarantee():
     assert not space.guarded and any(x != sorted(x) for (x,) in drawn(space))
     with pytest.raises(NoSpace, match="sorted"):
         asserted("It is guaranteed that the list is sorted by wombats.", "[1, 2, 4]", "[3, 1, 2]")
+
+
+@pytest.mark.parametrize(
+    ("statement", "calls", "bad"),
+    [
+        ("You are given two positive integers n and m.", ("1, 5", "7, 13", "2, 4"), [0, 5]),
+        ("brazilian(n) = n! * (n - 1)! where n > 0", ("1", "4", "8"), [0]),
+        ("Return the first of a non-empty list.", ("[8, 1]", "[18]", "[3, 2, 1]"), [[]]),
+        ("From a list of numbers (of length at least two) take one.", ("[8, 1]", "[3, 2, 1]"), [[8]]),
+        ("The array will not contain\n    duplicate values.", ("[8, 1]", "[3, 2, 1]"), [[8, 8]]),
+        ("Split groups of nested parentheses.", ("'(())()'", "'()'", "'((()))'"), [")("]),
+        ("Apply the operators.", "[1, 2], [3]", [[1], [3]]),
+    ],
+)
+def test_what_a_statement_without_constraints_says_of_its_inputs_is_kept(statement, calls, bad):
+    calls = ("[1, 2], [3]", "[1, 2, 3], [3, 1]", "[1], []") if isinstance(calls, str) else calls
+    space = asserted(statement, *calls)
+    assert space.fault(json.dumps(bad)) and not space.fault(json.dumps(list(space.examples[0].values())))
+    assert len({json.dumps(one) for one in drawn(space, 40)}) > 5
+
+
+def test_a_guarantee_of_which_a_part_is_not_understood_leaves_no_space():
+    with pytest.raises(NoSpace, match="not a prime"):
+        asserted("Return the largest prime factor of n. Assume n > 1 and is not a prime.", "15", "27", "63")
+
+
+def test_what_you_can_do_may_be_a_guarantee():
+    reach = "nums: List[int]", "1 <= nums.length <= 9\n0 <= nums[i] <= 9\n{}", ([2, 3, 1],)
+    with pytest.raises(NoSpace, match="reach"):
+        function_space(problem(reach[0], reach[1].format("It's guaranteed that you can reach nums[n - 1]."), reach[2]))
+    function_space(problem(reach[0], reach[1].format("You can jump over any number."), reach[2]))
+
+
+def test_named_arguments_are_changed_as_others_are():
+    named = problem("s: str, t: str", "1 <= t.length <= 5", body="It is guaranteed that the string s zorks.")
+    named.tests = [Test('{"s": "abba", "t": "abc"}', "6"), Test('{"t": "b", "s": "qq"}', "3")]
+    space = function_space(named)
+    found = [json.loads(space.near(named.tests[0].input, random.Random(n)).input) for n in range(9)]
+    assert {s for s, _ in found} == {"abba"} and len({t for _, t in found}) > 2
+    assert space.size_of('{"s": "abba"}') == 0 and space.near('{"s": "abba"}', random.Random(1)) is None

@@ -299,3 +299,59 @@ def test_constraints_of_many_spellings_are_kept_to(layout, constraints, inputs, 
     rng = random.Random(2)
     drawn = {one.input for one in [found.draw(rng, size) for size in (0.0, 0.2, 0.4) * 8] if one}
     assert len(drawn) > 3
+
+
+LINE = "Input\n\nThe only line contains {}.\n\nOutput\n\nPrint it.\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "known", "broken"),
+    [
+        ("an odd integer n (1 ≤ n ≤ 99)", ["7\n", "15\n"], ["8\n"]),
+        ("a prime number p (2 ≤ p ≤ 99)", ["7\n", "13\n"], ["9\n"]),
+        ("two integers x and y (2 ≤ x, y ≤ 99, both are even)", ["2 4\n", "8 6\n"], ["2 3\n", "3 2\n"]),
+        ("a pair of numbers n and m (2 ≤ n, m ≤ 99, n, m — even integers)", ["2 4\n", "8 6\n"], ["2 3\n"]),
+        ("three distinct integers a, b, c (1 ≤ a, b, c ≤ 9)", ["1 2 3\n", "4 2 1\n"], ["1 2 1\n", "2 2 1\n"]),
+        ("two integers a and b (1 ≤ a, b ≤ 9, a and b are distinct)", ["1 2\n", "4 2\n"], ["2 2\n"]),
+    ],
+)
+def test_what_is_said_of_numbers_where_their_line_is_described_is_kept(line, known, broken):
+    space = stdin_space(Problem("p", statement=LINE.format(line), tests=[Test(one, "1") for one in known]))
+    assert not any(map(space.fault, known)) and all(map(space.fault, broken)) and not space.restricted
+    rng = random.Random(1)
+    assert len({space.draw(rng, 0.1).input for _ in range(30)}) > 2
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("a string s (1 ≤ |s| ≤ 9), a palindrome of lowercase English letters", "aba\n"),
+        ("a regular bracket sequence s (1 ≤ |s| ≤ 9)", "(())\n"),
+        ("two coprime integers a and b (1 ≤ a, b ≤ 9)", "3 4\n"),
+        ("an integer n (1 ≤ n ≤ 99), n is a power of two", "8\n"),
+        ("two integers l and r (1 ≤ l ≤ r ≤ 9), r - l is even", "3 5\n"),
+        ("a composite number n (4 ≤ n ≤ 99) — the size of the tree", "6\n"),
+        ("an integer n (1 ≤ n ≤ 99), not divisible by 10", "6\n"),
+        ("a string s (1 ≤ |s| ≤ 9) of lowercase letters in which no two adjacent letters are equal", "abab\n"),
+        ("a string s (1 ≤ |s| ≤ 9) of lowercase letters that starts with 'a'", "abab\n"),
+    ],
+)
+def test_what_is_not_understood_where_a_line_is_described_leaves_no_space(line, known):
+    with pytest.raises(NoSpace, match="not understood"):
+        stdin_space(Problem("p", statement=LINE.format(line), tests=[Test(known, "1")]))
+
+
+def test_what_a_value_is_for_demands_nothing_of_it():
+    line = "an integer n (1 ≤ n ≤ 99) — the number of different vertices of the tree, each at least one"
+    assert stdin_space(Problem("p", statement=LINE.format(line), tests=[Test("6\n", "1")])).bounded_by == "constraints"
+
+
+def test_parents_make_a_tree():
+    statement = (
+        "Input\n\nThe first line contains n (2 ≤ n ≤ 9).\n\nThe second line contains n - 1 integers p_2, p_3, ..., p_n "
+        "(1 ≤ p_i ≤ n), where p_i is the parent of the i-th vertex in the tree.\n\nOutput\n\nPrint it.\n"
+    )
+    space = stdin_space(Problem("p", statement=statement, tests=[Test("5\n3 1 5 2\n", "1"), Test("2\n1\n", "1")]))
+    assert space.fault("2\n2\n") and space.fault("3\n3 2\n") and not space.fault("4\n4 2 1\n")
+    rng = random.Random(1)
+    assert len({space.draw(rng, 0.3).input for _ in range(30)}) > 15

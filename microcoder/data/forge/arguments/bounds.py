@@ -197,7 +197,8 @@ class Bounds:
                 continue
             low, high = _hull(shape, is_length, "[" in quantity or len(self.examples) > 1)
             if not self.told and low == 1 and (low < high if is_length and "[" not in quantity else not is_length):
-                low = 0  # 0, "" and [] are almost always meant
+                if not any(one.name == ("least" if is_length else "positive") for one in self.properties):
+                    low = 0  # 0, "" and [] are almost always meant
             if low > high:
                 continue
             self.hulled.append(quantity)

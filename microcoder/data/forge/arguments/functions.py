@@ -24,6 +24,7 @@ from typing import Any
 
 from ....schema import Problem
 from ...process.formulas import restored_limits
+from ..examples import is_json, plain_value
 from ..reading.constraints import Constraints, harmless, read, total
 from ..reading.relations import Checker, Relation, normal
 from ..space import Candidate, NoSpace
@@ -36,7 +37,7 @@ from .places import Property, leaves
 from .properties import tied
 from .quantities import bring, with_powers
 from .shapes import SEQUENCES, NotPlain, Shape, literal, observed, plain_of, written
-from .visible import alike, enumerated, lengths_shown, order_named, structured, visible
+from .visible import alike, by_the_way, enumerated, lengths_shown, structured, visible
 
 TRIES = 12
 LARGEST = 4_000_000  # characters of an input
@@ -94,7 +95,7 @@ class FunctionSpace:
             for relation in lengths_shown(self.shapes, self.examples):
                 self.quantities.add(relation, set(self.shapes))
             self.properties += alike(self.shapes, self.examples)
-            self.properties += order_named(statement, self.shapes, self.examples)
+            self.properties += by_the_way(statement, self.shapes, self.examples)
             self.properties += enumerated(self.shapes, words)
         self.bounds = Bounds(
             self.shapes, self.quantities, self.properties, found.relations, self.examples, found.section
@@ -107,6 +108,11 @@ class FunctionSpace:
         if self.guarded:
             self.properties += visible(self.shapes, self.examples)
         self.unread = list(dict.fromkeys(self.unread))
+
+    @property
+    def tried(self) -> list[str]:
+        """The inputs of the existing tests."""
+        return [json.dumps(self._listed(values)) for values in self.examples]
 
     @property
     def guarded(self) -> bool:
@@ -197,9 +203,9 @@ class FunctionSpace:
 
     def near(self, input: str, rng: random.Random) -> Candidate | None:
         """A valid input with a small change."""
-        before = json.loads(input)
-        for _ in range(2 * TRIES):
-            values = dict(zip(self.names, json.loads(input), strict=True))
+        before = self._given(input)
+        for _ in range(2 * TRIES if before else 0):
+            values = dict(zip(self.names, self._given(input), strict=True))
             how = changed(rng, values, self.shapes, self.drawer, self.frozen)
             if any(values[name] != old for name, old in zip(self.names, before, strict=True) if name in self.frozen):
                 continue
@@ -211,26 +217,18 @@ class FunctionSpace:
         """The constraint that an input breaks; "" if it breaks none."""
         if len(input) > LARGEST:
             return f"the input has {len(input)} characters, over {LARGEST}"
-        try:
-            given = json.loads(input)
-        except (ValueError, RecursionError):
-            return "the input is no JSON"
-        if isinstance(given, dict) and set(given) == set(self.names):
-            given = [given[name] for name in self.names]
-        if not isinstance(given, list) or len(given) != len(self.names):
-            return f"the input is no list of {len(self.names)} arguments"
-        return self._fault(dict(zip(self.names, given, strict=True)))
+        given = self._given(input)
+        return self._fault(dict(zip(self.names, given, strict=True))) if given else "the arguments are other ones"
 
     def beyond(self, input: str, rng: random.Random) -> str:
         """An input that may lie beyond what the tests show, so that no test can be made of it: see beyond.py."""
-        values = [beyond(rng, one, self.drawer.constants, self.words) for one in json.loads(input)]
+        values = [beyond(rng, one, self.drawer.constants, self.words) for one in self._given(input)]
         return json.dumps(values)
 
     def size_of(self, input: str) -> float:
         """How large an input is, from 0 to 1."""
-        given = json.loads(input)
-        given = [given[name] for name in self.names] if isinstance(given, dict) else given
-        return self.bounds.size_of(dict(zip(self.names, given, strict=True)))
+        given = self._given(input)
+        return self.bounds.size_of(dict(zip(self.names, given, strict=True))) if given else 0.0
 
     def call(self, input: str) -> str:
         """The call of the function with these arguments as Python source, as the asserts of the problem have it."""
@@ -238,6 +236,11 @@ class FunctionSpace:
         name = f"{head}().{method}" if head else method
         given = json.loads(input)
         return f"{name}({', '.join(written(one, self.shapes[p]) for p, one in zip(self.names, given, strict=True))})"
+
+    def _given(self, input: str) -> list[Any]:
+        """The arguments of an input in their order; [] where an existing test has other ones."""
+        given = arguments_of(input, self.names)
+        return given if given is not None and len(given) == len(self.names) else []
 
     def _listed(self, values: dict[str, Any]) -> list[Any]:
         return [values[name] for name in self.names]
@@ -355,17 +358,8 @@ def parameters(problem: Problem, references: Sequence[str] = ()) -> list[tuple[s
 def existing(problem: Problem, names: list[tuple[str, str]]) -> list[list[Any]]:
     """The arguments of every existing test as values of Python; tests with other arguments are left out."""
     if problem.kind == "function":
-        out = []
-        for test in problem.tests:
-            try:
-                given = json.loads(test.input)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(given, dict):
-                given = [given.get(name) for name, _ in names] if set(given) == {name for name, _ in names} else None
-            if isinstance(given, list):
-                out.append(given)
-        return out
+        calls = [arguments_of(test.input, [name for name, _ in names]) for test in problem.tests]
+        return [call for call in calls if call is not None]
     found: list[list[Any]] = []
     entry = problem.entry_point.rpartition(".")[2]
     for program in problem.asserts:
@@ -380,6 +374,17 @@ def existing(problem: Problem, names: list[tuple[str, str]]) -> list[list[Any]]:
                 except NotPlain:
                     continue
     return [call for call in found if len(call) == len(found[0])] if found else []
+
+
+def arguments_of(text: str, names: Sequence[str]) -> list[Any] | None:
+    """The arguments of a function's test in their order; None where they are other ones, or JSON cannot carry them."""
+    try:
+        given = plain_value(text)
+    except ValueError:
+        return None
+    if isinstance(given, dict):
+        given = [given[name] for name in names] if set(given) == set(names) else None
+    return given if isinstance(given, list) and is_json(given) else None
 
 
 def _called(function: ast.expr) -> str:

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..reading.facts import StatedFact
 from ..reading.relations import Relation
 from . import domains
 from .places import Place, Property, Values, leaves
+from .properties import tied
 from .shapes import SEQUENCES, Shape
 
 
@@ -38,6 +40,11 @@ def lengths_shown(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> li
                 out.append(
                     Relation(f"len({name})", "==", f"len({other})", f"{name} and {other} are equally long in the tests")
                 )
+            more = {len(one[name]) - len(one[other]) for one in examples}
+            if more in ({1}, {-1}) and len(examples) > 2 and len({len(one[name]) for one in examples}) > 1:
+                long, short = (name, other) if more == {1} else (other, name)
+                text = f"{long} is longer than {short} by one in the tests"
+                out.append(Relation(f"len({long})", "==", f"len({short}) + 1", text))
         for number in (one for one, shape in shapes.items() if shape.kind == "int" and shape.low >= 0):
             for op in ("==", "<", "<="):
                 pairs = [(one[number], len(one[name])) for one in examples]
@@ -62,10 +69,32 @@ def alike(shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Prope
     return out
 
 
-def order_named(statement: str, shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Property]:
-    """What a statement without constraints says of its inputs by the way: "a sorted array". And that 0 is neither
-    positive nor negative: it is left out where the tests have numbers of both signs and no 0."""
-    out: list[Property] = []
+_POSITIVE = re.compile(
+    r"(?<!non)(?<!non[- ])\bpositive\b|(?<![-=<>])>(?: ?0|= ?1)\b|\b(?:greater|more) than (?:0|zero)\b", re.I
+)
+_LEAST = re.compile(r"\b(non-?empty|at least (?:one|two|three|[123]))\b", re.I)
+_NO_DUPLICATES = re.compile(r"\b(?:no|not|n't|without)\b(?: \w+){0,2} duplicate", re.I)
+_TASK = re.compile(r"\b(?:check|whether|determine|verify|true if|unbalanced|minimum|fewest)\b", re.I)
+
+
+def by_the_way(statement: str, shapes: Mapping[str, Shape], examples: Sequence[Values]) -> list[Property]:
+    """What a statement without constraints says of its inputs by the way: "a sorted array", "a positive integer", "a
+    non-empty list", "no duplicates", "groups of nested parentheses". And that 0 is neither positive nor negative: it is
+    left out where the tests have numbers of both signs and no 0."""
+    statement, out = " ".join(statement.split()), list[Property]()
+    if said := _POSITIVE.search(statement):
+        out.append(Property("positive", f"numbers are positive ({said[0]})", _positive))
+    for said in _LEAST.finditer(statement):
+        least = _NUMBERS.get(said[1].lower().split()[-1], 1)
+        held = [name for name, shape in shapes.items() if shape.kind in (*SEQUENCES, "str")]
+        out.append(Property("least", f"lengths are at least {least} ({said[0]})", partial(_long, held, least)))
+    for name, shape in shapes.items():
+        if _NO_DUPLICATES.search(statement) and shape.kind in SEQUENCES and shape.longest > 1:
+            text = f"{name} has no duplicates, as in the tests"
+            out.append(Property("distinct", text, partial(_distinct, name), places=(Place(name),)))
+        if shape.kind == "str" and "(" in shape.chars and re.search(r"\bnested|\bbalanced", statement, re.I):
+            if not _TASK.search(statement):
+                out += tied(StatedFact("brackets", (name,), "", f"{name} is balanced, as in the tests"), shapes, {})
     if re.search(r"\bsorted (?:\w+ )?(?:array|list|tuple|sequence)", statement, re.I):
         for name, shape in shapes.items():
             if shape.kind in SEQUENCES and shape.longest > 1:
@@ -87,6 +116,17 @@ def enumerated(shapes: Mapping[str, Shape], words: Sequence[str]) -> list[Proper
             text, holds = f"{name} is a word of the references, as in the tests", partial(_one_of, name, allowed)
             out.append(Property("choices", text, holds, places=(Place(name),), value=allowed))
     return out
+
+
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "1": 1, "2": 2, "3": 3}
+
+
+def _positive(values: Values) -> bool:
+    return all(one > 0 for one in leaves(list(values.values())) if type(one) in (int, float))
+
+
+def _long(names: Sequence[str], least: int, values: Values) -> bool:
+    return all(len(values[name]) >= least for name in names if values[name] is not None)
 
 
 def _one_of(name: str, allowed: Sequence[str], values: Values) -> bool:

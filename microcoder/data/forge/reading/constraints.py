@@ -124,7 +124,7 @@ _HARMLESS = re.compile(
     r"surrounded by water|^(?:note|explanation)\W*$|"
     r"all (?:input values|values|inputs?|numbers?)(?: in (?:the )?input)? are integers|"
     r"(?:is|are) (?:all )?(?:an )?integers?\.?$|0-indexed|1-indexed|only one (?:valid|correct) (?:answer|output)|"
-    r"you (?:must|should|need|may not|can|are not allowed)|what if|how would|"
+    r"(?<!that )you (?:must|should|need|may not|can|are not allowed)|what if|how would|"
     r"answer(?:s)? (?:is|are|to each|will|can|for|may|that|of)[^.]{0,60}(?:bit|less than|at most|unique)|"
     r"memory limit|time limit|please note|this problem|this question|solution|fits? on a|output doesn't|output array|"
     r"if so, how|can we|may contain (?:self|multiple|dup)|(?:under|for) the given constraints|so does the output|"
@@ -207,6 +207,9 @@ _OF_INPUT = re.compile(
 )
 
 
+_BESIDES = re.compile(r"\b(?:prime|composite|palindrom\w*|co-?prime|power of|divisible|multiple of)\b", re.I)
+
+
 def _of_sentence(sentence: str, found: Constraints) -> None:
     """Add what a sentence outside of that section says."""
     if re.match(r"(?:return|output|find|input|explanation|print|for example|example)\b", sentence, re.I):
@@ -219,7 +222,7 @@ def _of_sentence(sentence: str, found: Constraints) -> None:
     found.facts += [fact for fact in told if (fact.name, fact.subjects) not in known]
     new = relations(sentence) if guarantee and _COMPARED.search(sentence) and not _some(sentence) else []
     found.relations += new
-    if guarantee and not told and not new and not _HARMLESS.search(sentence):
+    if guarantee and not told and (not new or _BESIDES.search(sentence)) and not _HARMLESS.search(sentence):
         if not any(sentence.strip(". ") in line or line.strip(". ") in sentence for line in found.unread):
             found.unread.append(sentence)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import combinations
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _REWRITE: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
@@ -138,6 +139,11 @@ _OR_BETWEEN = re.compile(
     r" ([^\s,.]+)"
 )
 _UNLIKE = re.compile(r"\(([^(),]{1,8}), ?([^(),]{1,8})\) ≠ \(([^(),]{1,8}), ?([^(),]{1,8})\)")
+_NAMES = r"([A-Za-z](?:_\w)?(?:(?:, and |, | and )[A-Za-z](?:_\w)?(?!\w))+)(?!, ?\.\.\.)"
+ALL_DIFFERENT = re.compile(
+    rf"\b(?:distinct|different) (?:\w+ )?(?:integers|numbers) {_NAMES}|(?<!\w){_NAMES} are (?:all )?(?:pairwise )?"
+    r"(?:distinct|different)\b"
+)
 _LENGTH = re.compile(
     r"\b([A-Za-z](?:_\w)?(?:(?:, and |, | and )[A-Za-z](?:_\w)?)*) (?:is|are) (?:an? )?(?:\w+ ){0,3}strings?[^.]{0,60}?"
     r" (?:(?:of |with |whose )?lengths?(?: is| are)? )?(?:between|from|at least) (\S+?)"
@@ -178,6 +184,8 @@ def relating(sentence: str) -> list[str]:
     if (found := _MEMBER.search(sentence)) and (numbers := sorted(map(int, re.findall(r"-?\d+", found[2])))):
         if numbers == list(range(numbers[0], numbers[-1] + 1)):
             parts += [f"{numbers[0]} ≤ {name} ≤ {numbers[-1]}" for name in re.split(r", ", found[1])]
+    if found := ALL_DIFFERENT.search(sentence):
+        parts += [f"{a} ≠ {b}" for a, b in combinations(re.split(r", and |, | and ", found[1] or found[2]), 2)]
     if found := _LENGTH.search(sentence):
         parts += [f"{found[2]} ≤ |{name}| ≤ {found[3]}" for name in re.split(r", and |, | and ", found[1])]
     return parts

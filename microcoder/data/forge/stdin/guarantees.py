@@ -7,15 +7,60 @@ something unknown is listed in `unread`: then inputs cannot be drawn freely.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
 
+from ..reading.headings import ALL_DIFFERENT
 from ..reading.relations import value
 from .edges import Edges, edge_fault
 from .limits import Path, Spot
 from .shape import Scope, scopes
+
+RISKY = re.compile(
+    (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
+r"|\bsorted\b|increasing|decreasing|ascending|descending|no two|at most once"
+r"|"
+    r"exactly once|satisf|divisor|divisible|multiple of|\bprime\b|palindrom"
+r"|balanced|\bconnected\b|reachable|\bcan reach\b|"
+    r"\btree\b|no (?:multiple|self|loops)|simple|disjoint|intersect|always"
+r"|coprime|consistent|appears?|at least one|perfect|convex|collinear"
+r"|not all|form an?\b|"
+    r"\bdoes not contain\b|\bdo not\b|contradict|possible to|bipartite|acyclic"
+r"|\bcycle|correct|there (?:is|are) (?:at least|exactly|no)|power of"
+r"|\bodd\b|\beven\b|equal to"),
+    re.I,
+)  # fmt: skip
+# What a sentence about a line may demand of its texts, of which no reader knows anything, and of values besides RISKY
+OF_TEXTS = re.compile(
+    r"\bpalindrom|\b(?:regular|balanced|correct) (?:bracket|parenthes)|\bco-?prime\b|\brelatively prime\b|"
+    r"\bpower of (?:two|three|ten|\d)|\banagram|\bpermutation of (?:the )?(?:string|word|letters|characters)",
+    re.I,
+)
+_OF_VALUES = re.compile(
+    r"\b(?:no two|at least one|none of|neighbou?ring|adjacent (?:characters|letters|elements|ones)|parity|"
+    r"composite|leap|as many|mod|(?:start|begin)(?:s|ning|ing)? with)\b",
+    re.I,
+)
+_TOLD = re.compile(
+    r"(?:\s[—–]\s|\s-\s(?=[a-z]{2})|, which\b|,? (?:the (?:number|size|length) of|denoting|signifying|representing|"
+    r"where [^.]{1,12}? (?:is|are|denotes?|represents?|means) (?:the|equal|-?\d))\b)"
+    r".*?(?=$|\bThe (?:first|second|third|next)\b)"
+)
+_ASIDE = re.compile(r"^note\b|\b(?:may|might)\b", re.I)
+
+
+def demands(sentence: str, letters: bool) -> bool:
+    """Whether a sentence about a line demands something of its values besides telling what they are.
+
+    letters   of the sentence is understood which letters a text may have
+    """
+    if not re.search(r"\b(?:lines?|contains?)\b", sentence) or _ASIDE.search(sentence):
+        return False
+    head = re.sub(r"\bsatisf\w+ (?=\S+ [≤<])", "", ALL_DIFFERENT.sub("", _TOLD.sub("", sentence)))
+    return bool(_OF_VALUES.search(head) or (not letters and RISKY.search(head)))
 
 
 @dataclass(slots=True)
@@ -37,6 +82,35 @@ class Need(Protocol):
     def kept(self, scope: Scope) -> bool: ...
 
     def mend(self, scope: Scope, rng: random.Random) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parents:
+    """A list of the parents of the vertices 2, 3, ... of a tree with the root 1."""
+
+    place: Spot
+
+    def kept(self, scope: Scope) -> bool:
+        return all(map(self._rooted, arrays(self.place, scope)))
+
+    def _rooted(self, parents: list[int]) -> bool:
+        root = {1}  # the vertices from which a way up is known to end at 1
+        for vertex in range(2, len(parents) + 2):
+            way: dict[int, None] = {}
+            while vertex not in root:
+                if vertex in way or not 2 <= vertex <= len(parents) + 1:
+                    return False
+                way[vertex] = None
+                vertex = parents[vertex - 2]
+            root.update(way)
+        return True
+
+    def mend(self, scope: Scope, rng: random.Random) -> None:
+        for parents in arrays(self.place, scope):
+            if not self._rooted(parents):
+                order = [1, *rng.sample(range(2, len(parents) + 2), len(parents))]
+                for n, vertex in enumerate(order[1:], 1):
+                    parents[vertex - 2] = order[rng.randrange(n)]
 
 
 @dataclass(slots=True)
@@ -65,7 +139,7 @@ class Guarantees:
             if not test(scope):
                 return what
         if not all(need.kept(scope) for need in self.needs):
-            return "a letter stands too often, too seldom or at the wrong place"
+            return "a letter stands too often, too seldom or at the wrong place, or parents make no tree"
         for place in self.distinct:
             if any(len(set(values)) < len(values) for values in arrays(place, scope)):
                 return f"{place.field.name}: not distinct"

@@ -13,27 +13,13 @@ from typing import Any
 
 from ..reading.relations import expression, normal, value
 from .edges import Edges, edge_fault
-from .guarantees import Guarantees, Sum, arrays, is_ordered, is_permutation, is_prime
+from .guarantees import OF_TEXTS, RISKY, Guarantees, Parents, Sum, arrays, demands, is_ordered, is_permutation, is_prime
 from .letters import read_letters
 from .limits import Path, Spot, StatedLimits
 from .occurrences import read_occurrences
 from .shape import Block, Node, OneOf, Scope, listed, scopes
 from .words import read_words
 
-_RISKY = re.compile(
-    (r"guarant|\bvalid\b|\bdistinct\b|\bdifferent\b|\bunique\b|permutation"
-r"|\bsorted\b|increasing|decreasing|ascending|descending|no two|at most once"
-r"|"
-    r"exactly once|satisf|divisor|divisible|multiple of|\bprime\b|palindrom"
-r"|balanced|\bconnected\b|reachable|\bcan reach\b|"
-    r"\btree\b|no (?:multiple|self|loops)|simple|disjoint|intersect|always"
-r"|coprime|consistent|appears?|at least one|perfect|convex|collinear"
-r"|not all|form an?\b|"
-    r"\bdoes not contain\b|\bdo not\b|contradict|possible to|bipartite|acyclic"
-r"|\bcycle|correct|there (?:is|are) (?:at least|exactly|no)|power of"
-r"|\bodd\b|\beven\b|equal to"),
-    re.I,
-)  # fmt: skip
 _HARMLESS = re.compile(
     (r"^(?:all|every|each)?[^.]{0,40}(?:input|values?|numbers?)[^.]{0,30} (?:is"
 r"|are) (?:all )?(?:an )?integers?\b|^[\w\s,.{}()|*+=_:^'-]{0,80}(?:is"
@@ -83,6 +69,7 @@ _NUMERALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": 
 _PARITY = re.compile(
     r"(?<![A-Za-z])([A-Za-z]\w*)(?:_i)? (?:is|are)(?: guaranteed to be)?(?: an?| always)? (even|odd|prime)\b"
 )
+_KIND = re.compile(r"\b(even|odd|prime)\b(?= (?:\w+ )?(?:integers?|numbers?)\b|[,;.)]|$)")
 _MULTIPLE = re.compile(r"(?<![A-Za-z])([A-Za-z]) is (?:an? )?(multiple of|divisible by|divisor of) ([A-Za-z]|\d+)\b")
 _SAME_IN_BOTH = re.compile(r"^(?!.*\bno two\b.*\bno two\b).*\bno two\b(?:.*?\bthe same\b){2}(?!.*\bthe same\b)", re.I)
 _UNEQUAL = re.compile(r"\b([A-Za-z]+)_\{?i\}? ≠ \1_\{?j\}?")
@@ -95,19 +82,20 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
     reader = _SentenceReader(limits, found, samples)
     last = ""
     for sentence in sentences:
-        if reader.read(sentence, last) or sentence in limits.read or _INTEGERS.search(sentence):
-            last = sentence
-            continue
+        understood = reader.read(sentence, last)
         last = sentence
-        if sentence.endswith(":"):
+        if OF_TEXTS.search(sentence) or (not reader.understood and demands(sentence, letters=understood)):
+            found.unread.append(sentence)
+            continue
+        if understood or sentence in limits.read or _INTEGERS.search(sentence) or sentence.endswith(":"):
             continue
         if (
             _HARMLESS.search(sentence)
-            and not re.search(r"guarant|satisf|\bvalid\b", sentence, re.I)
+            and not re.search(r"guarant|satisf|\bvalid\b|constraint on the input", sentence, re.I)
             and not (sentence in bullets and _AT_PLACE.search(sentence))
         ):
             continue
-        if sentence in bullets or _RISKY.search(sentence):
+        if sentence in bullets or RISKY.search(sentence):
             found.unread.append(sentence)
     return found
 
@@ -115,6 +103,7 @@ def guarantees(limits: StatedLimits, sentences: list[str], bullets: set[str], sa
 class _SentenceReader:
     def __init__(self, limits: StatedLimits, found: Guarantees, samples: list[Scope]) -> None:
         self.limits, self.found, self.samples = limits, found, samples
+        self.understood = False
         self.lists = [p for p in limits.places if p.field.count is not None or p.path]
 
     def named(self, sentence: str) -> list[Spot]:
@@ -135,6 +124,7 @@ class _SentenceReader:
             said.append(self.unequal(sentence))
         if not any(said):
             said.append(read_occurrences(sentence, self.limits, self.found, self.samples))
+        self.understood = any(said)  # more than letters
         if not _AT_PLACE.search(sentence):
             said.append(read_letters(sentence, self.limits, self.found, self.samples))
         return any(said)
@@ -214,11 +204,13 @@ class _SentenceReader:
         """N is even, M is a prime, n is a multiple of k."""
         understood = False
         for name, kind in _PARITY.findall(sentence):
-            for place in self.limits.names.get(name, []):
-                if kind == "prime":
-                    self.found.primes.add(name)
-                good = {"even": lambda v: v % 2 == 0, "odd": lambda v: v % 2 == 1, "prime": is_prime}[kind]
-                understood |= self.test(f"{name} is not {kind}", partial(_all_are, place, good))
+            understood |= self.all_are(name, kind)
+        if not understood and (kinds := set(_KIND.findall(sentence))) and len(kinds) == 1:  # "both are even"
+            (kind,) = kinds
+            text = self.limits.prepared(sentence)
+            for name in self.limits.names:
+                if re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", text):
+                    understood |= self.all_are(name, kind)
         for left, how, right in _MULTIPLE.findall(sentence):
             if left in self.limits.names and (right in self.limits.names or right.isdigit()):
                 term = f"{right} % {left}" if how == "divisor of" else f"{left} % {right}"
@@ -226,6 +218,15 @@ class _SentenceReader:
                 path = max((place.path for place in places), key=len)
                 understood |= self.test(sentence, partial(_all_zero, path, term))
         return understood
+
+    def all_are(self, name: str, kind: str) -> bool:
+        """Whether all values of a name are even, odd or prime, and so are to stay."""
+        good = {"even": lambda v: v % 2 == 0, "odd": lambda v: v % 2 == 1, "prime": is_prime}[kind]
+        places = [place for place in self.limits.names.get(name, []) if place.field.kind == "int"]
+        kept = [self.test(f"{name} is not {kind}", partial(_all_are, place, good)) for place in places]
+        if kind == "prime" and any(kept):
+            self.found.primes.add(name)
+        return any(kept)
 
     def types(self, sentence: str) -> bool:
         """At least one query of a type."""
@@ -326,7 +327,7 @@ class _SentenceReader:
                 if any(len(v) > 1 for s in self.samples for v in arrays(place, s)):
                     self.found.distinct.append(place)
                     understood = True
-        return understood
+        return understood or [place.field.kind for place in self.limits.places] == ["int"]  # one number is different
 
     def _together(self, row: tuple[Spot, ...]) -> bool:
         """Keep that rows of columns are distinct, if it is so in the samples."""
@@ -340,7 +341,7 @@ class _SentenceReader:
 
     def graph(self, sentence: str) -> bool:
         low = sentence.lower()
-        tree = bool(re.search(r"\btree\b", low))
+        tree = bool(re.search(r"\btree\b|\bparent of\b", low))
         connected = bool(re.search(r"\bconnected\b|reach any|path between (?:any|every|each)|from any \w+ to any", low))
         simple = bool(
             re.search(
@@ -357,12 +358,10 @@ class _SentenceReader:
         ):
             return False
         if tree:
-            for place in self.lists:  # parents: each below its child
-                if (
-                    place.field.count is not None
-                    and place.field.start == 2
-                    and self.kept(place, lambda v: all(p < n + 2 for n, p in enumerate(v)))
-                ):
+            for place in self.lists:
+                parents = Parents(place)
+                if place.field.count is not None and place.field.start == 2 and all(map(parents.kept, self.samples)):
+                    self.found.needs.append(parents)
                     return True
         for pair in self._pairs():
             edges = Edges(pair[0].path, pair, tree, connected, simple or tree)
