@@ -41,7 +41,7 @@ SLOWEST = 3
 @click.argument("overrides", nargs=-1, metavar="[section.key=value ...]", shell_complete=complete_setting)
 @click.option("-o", "--output", type=click.Path(),
     help="Append verdicts to this .jsonl file; what it holds is not judged again, unless the program, its problem or "
-    "the settings are others now. Of several lines with one id, the last counts.")  # fmt: skip
+    "the settings are others now, or the judge had failed. Of several lines with one id, the last counts.")  # fmt: skip
 @click.option("--config", "config_file", type=click.Path(), help="A TOML file with settings.")
 @click.option("--workers", cls=Setting, setting="judge.workers")
 @click.option("--policy", cls=Setting, setting="judge.policy", type=click.Choice(POLICIES))
@@ -197,6 +197,9 @@ def _pairs(
                     f"{before.problem_id!r}, here it is for {solution.problem_id!r}; name another file with -o"
                 )
             problem = problems[solution.problem_id]
+            if before.verdict == "internal_error":  # the judge may be well now
+                yield problem, solution
+                continue
             if before.digest != key.of(problem, solution):
                 key.changed += 1
                 yield problem, solution

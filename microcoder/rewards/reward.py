@@ -140,18 +140,25 @@ class CodeReward:
 
     def verdicts(self, problems: Sequence[Problem], completions: Sequence[Completion]) -> list[Verdict]:
         """Return a verdict for each completion on the problem in the same place. All are judged at the same time."""
-        futures = self._submit(self.opened(), problems, completions)
+        judge = self.opened()
+        futures = self._submit(judge, problems, completions)
         try:
             return [future.result() for future in futures]
         except BaseException:  # Ctrl-C: nobody waits for the rest
             for future in futures:
-                future.cancel()
+                judge.drop(future)
             raise
 
     async def averdicts(self, problems: Sequence[Problem], completions: Sequence[Completion]) -> list[Verdict]:
         """`verdicts` for coroutines."""
-        futures = await asyncio.to_thread(lambda: self._submit(self.opened(), problems, completions))
-        return list(await asyncio.gather(*map(asyncio.wrap_future, futures)))
+        judge = await asyncio.to_thread(self.opened)
+        futures = await asyncio.to_thread(self._submit, judge, problems, completions)
+        try:
+            return list(await asyncio.gather(*map(asyncio.wrap_future, futures)))
+        except BaseException:
+            for future in futures:
+                judge.drop(future)
+            raise
 
     def score(self, problem: Problem, verdict: Verdict) -> Reward:
         """Return the reward for a verdict; None where the judge is at fault."""

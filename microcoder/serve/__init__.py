@@ -4,9 +4,8 @@
     requests.py     JSON -> a checked Problem, Solution, Settings, or the reason why not
     bodies.py       bytes -> what is asked; large bodies in a process of their own
     room.py         the memory that requests and answers may take; counters for Prometheus
-    desk.py         the bounded queue, turns among clients, answers as verdicts become known
+    desk.py         problems that were sent once; the bounded queue, turns among clients, answers
     fusion.py       SandboxFusion's requests and answers
-    shared.py       what the routes share: problems that were sent once, and limits
     server.py       the routes and their OpenAPI schemas, tokens and clients
 
 The client is `microcoder.judge.remote.http`.

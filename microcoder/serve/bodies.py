@@ -108,7 +108,8 @@ class BodyReader:
 
     def _ask(self, question: Any, body: bytes) -> Any:
         try:
-            if self._process is None:
+            if self._process is None or self._process.poll() is not None:  # it was killed meanwhile
+                self._end()
                 self._begin()
             send(self._sock, (question, body))
             answer, full = receive(self._sock)

@@ -26,6 +26,8 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .room import SOON
+
 TCP = {
     "TCP_KEEPIDLE": 30,  # a client whose machine is gone is noticed
     "TCP_KEEPINTVL": 10,
@@ -52,6 +54,8 @@ class Draining(uvicorn.Server):
 
     def leave(self) -> None:
         self.should_exit = True
+        for one in list(self.config.app.state.service.doors.connections):  # type: ignore[union-attr]
+            one.end()
 
 
 def serve(app: FastAPI, listener: socket.socket) -> int:
@@ -81,6 +85,7 @@ def serve(app: FastAPI, listener: socket.socket) -> int:
 
 
 HEAD, HEADERS, HEAD_S = 1 << 16, 200, 10.0
+BODY = (b"content-length", b"transfer-encoding")
 PIPELINE = 8  # requests that may come before the answer to the first
 STALL_S, PACE = 30.0, 1 << 14  # a body may take so long, and a second more for each so many bytes
 STILL_S, STRIDE = 60.0, 1 << 16  # in so long a reader takes so many bytes, or all
@@ -162,7 +167,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = _address(self.client[0] if self.client else "?")
         if not self.doors.enter(self):
-            self._refuse(503, "there are too many connections; try again later")
+            self._refuse(429, "there are too many connections; try again later")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.doors.leave(self)
@@ -207,6 +212,10 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.head, self.body_at = None, time.monotonic()
+        if self.parser.should_upgrade() and any(
+            name in BODY for name, _ in self.headers
+        ):  # which the parser passes over
+            self._stop(400, "there is no upgrade to another protocol here: send HTTP/1.1 without an Upgrade header")
         super().on_headers_complete()
         self.under_way = [one for one in self.under_way if not one.response_complete] + [self.cycle]
 
@@ -247,6 +256,11 @@ class Connection(HttpToolsProtocol):
             if now - self.body_at > STALL_S + self.body / PACE:
                 self._refuse(408, f"the body came too slowly: {self.body} bytes in {now - self.body_at:.0f} s")
 
+    def end(self) -> None:
+        """The service ends: do not wait for the rest of a body."""
+        if self.body_at is not None:
+            self._refuse(503, "this service is about to end; another may be starting in its place")
+
     def _count(self, size: int) -> None:
         self.headers_bytes += size
         if self.headers_bytes > HEAD:
@@ -262,6 +276,7 @@ class Connection(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             body = json.dumps({"error": words}).encode()
             head = f"HTTP/1.1 {status} BadRequest\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            head += f"retry-after: {SOON}\r\n" * (status == 429)
             self.transport.write(f"{head}connection: close\r\n\r\n".encode() + body)
         self._drop()
         self.transport.close()

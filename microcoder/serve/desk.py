@@ -94,11 +94,12 @@ class Service:
             raise self._too_large()
         try:
             async for part in request.stream():
-                self.room.take(client, len(part), busy)
+                self.room.take(client, len(part), busy, size)
                 parts.append(part)
                 size += len(part)
                 if size > self.most_bytes:
                     raise self._too_large()
+            request.scope["microcoder.bytes"] = size
             yield await self.reader.read(question, b"".join(parts))
         finally:
             self.room.give(client, size)
@@ -115,7 +116,7 @@ class Service:
         return Work(self._start(problem, solution, settings), weight(solution) + weight(problem))
 
     def take(self, request: Request, *works: Work) -> list[Job]:
-        return self.desk.take(request.scope["microcoder.client"], works)
+        return self.desk.take(request.scope["microcoder.client"], works, request.scope["microcoder.bytes"])
 
     async def take_patiently(self, request: Request, work: Work) -> list[Job]:
         """Wait for room, where there is none."""
@@ -157,11 +158,14 @@ Write = Callable[[Any], dict[str, Any]]
 
 
 class Answers(Response):
-    """A response of one line of JSON for each job, in the order they end. A client that goes away drops the rest."""
+    """A response of one line of JSON for each job, in the order they end. A client that goes away drops the rest.
+
+    Where `write` raises BadRequest, that is the answer; or the answer is cut off, if it has begun.
+    """
 
     def __init__(self, desk: Desk, jobs: list[Job], write: Write, media_type: str = "application/json") -> None:
         super().__init__(media_type=media_type)
-        self.desk, self.jobs, self.write = desk, jobs, write
+        self.desk, self.jobs, self.write, self.begun = desk, jobs, write, False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         ended: asyncio.Queue[Job | None] = asyncio.Queue()  # None: the client is gone
@@ -170,8 +174,6 @@ class Answers(Response):
         gone = asyncio.ensure_future(_gone(receive))
         gone.add_done_callback(lambda _: ended.put_nowait(None))
         try:
-            headers = [(b"content-type", str(self.media_type).encode()), (b"cache-control", b"no-store")]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
             for _ in self.jobs:
                 next_one = await self._next(ended, send)
                 if next_one is None:
@@ -179,6 +181,9 @@ class Answers(Response):
                 await self._send(next_one, send)
                 self.desk.done(next_one)
             await send({"type": "http.response.body", "body": b""})
+        except BadRequest:
+            if not self.begun:
+                raise
         finally:
             gone.cancel()
             for job in self.jobs:
@@ -189,13 +194,21 @@ class Answers(Response):
             try:
                 return await asyncio.wait_for(ended.get(), BEAT_S)
             except TimeoutError:
+                await self._begin(send)
                 await send({"type": "http.response.body", "body": b"\n", "more_body": True})
 
     async def _send(self, job: Job, send: Send) -> None:
         answer, large = job.answer.result(), job.size + job.work.size > LARGE
         line = await asyncio.to_thread(self._line, answer) if large else self._line(answer)
+        await self._begin(send)
         for start in range(0, len(line), PIECE):
             await send({"type": "http.response.body", "body": line[start : start + PIECE], "more_body": True})
+
+    async def _begin(self, send: Send) -> None:
+        if not self.begun:
+            self.begun = True
+            headers = [(b"content-type", str(self.media_type).encode()), (b"cache-control", b"no-store")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
 
     def _line(self, answer: Any) -> bytes:
         return json.dumps(self.write(answer), separators=(",", ":")).encode() + b"\n"
@@ -240,19 +253,19 @@ class Desk:
     def draining(self) -> bool:
         return self.when_idle is not None
 
-    def take(self, client: str, works: Sequence[Work]) -> list[Job]:
-        """Take all jobs of a request, or raise BadRequest."""
+    def take(self, client: str, works: Sequence[Work], size: int) -> list[Job]:
+        """Take all jobs of a request of so many bytes, or raise BadRequest."""
         count = len(works)
         if self.draining:
             raise BadRequest(503, "this service is about to end; another may be starting in its place", 2)
-        if count > self.per_client:
-            raise BadRequest(413, f"{count} candidates at once; send at most {self.per_client}")
+        if count > min(self.per_client, self.queue):
+            raise BadRequest(413, f"{count} candidates at once; send at most {min(self.per_client, self.queue)}")
         if self.held[client] + count > self.per_client:
             words = f"{self.held[client]} of your candidates are here, of {self.per_client} that a client may have"
             raise BadRequest(429, f"{words}; wait for verdicts", SOON)
         if self.waiting + count > self.queue:
             raise BadRequest(429, f"{self.waiting} candidates wait, of {self.queue} that may", SOON)
-        self._hold(client, works)
+        self._hold(client, works, size)
         loop = asyncio.get_running_loop()
         jobs = [Job(client, work, loop.create_future()) for work in works]
         self.turns.setdefault(client, deque()).extend(jobs)
@@ -320,14 +333,15 @@ class Desk:
         else:
             self._leave(job)
 
-    def _hold(self, client: str, works: Sequence[Work]) -> None:
-        """Reserve room for all jobs, or raise BadRequest."""
+    def _hold(self, client: str, works: Sequence[Work], own: int) -> None:
+        """Reserve room for all jobs, or raise BadRequest. `own`: what their request has."""
         with contextlib.ExitStack() as undo:
             for work in works:
-                self.room.take(client, work.size)
+                self.room.take(client, work.size, own=own)
                 undo.callback(self.room.give, client, work.size)
+                own += work.size
                 if work.problem is not None:
-                    self.room.hold(client, work.problem)
+                    own += self.room.hold(client, work.problem, own)
                     undo.callback(self.room.let_go, client, work.problem)
             undo.pop_all()
 

@@ -6,7 +6,7 @@ Where this is not SandboxFusion:
 1. The languages are those of the judge. Others, and files, are answered with its SandboxError, which names them.
 2. The time limit is CPU time, and twice that where a program only waits; without a memory limit it is the judge's.
 3. /submit takes stdin and stdout tests (`CommonOJDataset`, with `provided_data`), compares as the judge does, and does
-   not return what the program wrote.
+   not return what the program wrote. Where the judge fails, the status is 500, as in SandboxFusion.
 4. When the queue is full a request waits; after a while it is answered with 504, on which verl's client tries again.
 """
 

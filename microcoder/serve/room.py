@@ -35,10 +35,13 @@ class Room:
     def total(self) -> int:
         return self.taken.total() + self.unread.total()
 
-    def take(self, client: str, size: int, busy: int = 429) -> None:
-        """BadRequest where there is no room. A client that has nothing here may have one request of any size."""
+    def take(self, client: str, size: int, busy: int = 429, own: int = 0) -> None:
+        """BadRequest where there is no room. A client that has nothing here may have one request of any size.
+
+        `own`: what the same request has taken.
+        """
         held = self.taken[client] + self.unread[client]
-        if held and held + size > self.per_client:
+        if held - own > LITTLE and held + size > self.per_client:
             words = f"{held >> 20} MB of yours are here, of {self.per_client >> 20} that a client may have"
             raise BadRequest(busy, f"{words}; wait for answers and read them (--queue-mb)", SOON)
         if self.total + size > self.most and self.total > held and held + size > LITTLE:
@@ -49,11 +52,12 @@ class Room:
     def give(self, client: str, size: int) -> None:
         _less(self.taken, client, size)
 
-    def hold(self, client: str, problem: Problem) -> None:
-        """One more candidate of the client's has the problem."""
-        if (client, id(problem)) not in self.problems:
-            self.take(client, weight(problem))
+    def hold(self, client: str, problem: Problem, own: int) -> int:
+        """One more candidate of the client's has the problem. Return what that takes."""
+        size = 0 if (client, id(problem)) in self.problems else weight(problem)
+        self.take(client, size, own=own)
         self.problems[client, id(problem)] += 1
+        return size
 
     def let_go(self, client: str, problem: Problem) -> None:
         _less(self.problems, (client, id(problem)), 1)

@@ -44,6 +44,7 @@ STATUSES = {
     421: "Asked by a name that is not this machine's.",
     422: "What is asked for cannot be done; `error` says why.",
     429: "No room; see Retry-After.",
+    500: "The judge failed on this program; `error` says why.",
     503: "The service is about to end; see Retry-After.",
     504: "No room for a long time (for clients that try again only on this status).",
 }
@@ -121,7 +122,7 @@ class Guard:
     """The middleware; `host` is the address that the service listens at."""
 
     def __init__(self, app: ASGIApp, tokens: Sequence[str], host: str, metrics: Metrics) -> None:
-        self.app, self.tokens, self.metrics = app, [token.encode() for token in tokens], metrics
+        self.app, self.tokens, self.metrics = app, [token.strip().encode() for token in tokens], metrics
         self.hosts = {host, *LOOPBACK}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -260,13 +261,15 @@ def _fusion(found: FastAPI, service: Service) -> None:
 
         return Answers(service.desk, jobs, write)
 
-    @found.post("/submit", openapi_extra=body("Submit"), responses=answers("application/json", {}, *busy))
+    @found.post("/submit", openapi_extra=body("Submit"), responses=answers("application/json", {}, *busy, 500))
     async def submit(request: Request) -> Response:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
         async with service.asked(request, bodies.submit, 504) as (ident, problem, solution, settings):
             jobs = await service.take_patiently(request, service.submitted(problem, solution, settings))
 
         def write(answer: Verdict) -> dict[str, Any]:
+            if answer.verdict == "internal_error":  # "accepted": false would be a reward of 0
+                raise BadRequest(500, answer.message)
             return fusion.judged(ident, problem, solution, answer)
 
         return Answers(service.desk, jobs, write)

@@ -241,6 +241,18 @@ def test_verdicts_of_another_program_problem_or_policy_are_not_taken_over(tmp_pa
     assert [line["verdict"] for line in lines(output)] == ["accepted", "wrong_answer", "wrong_answer", "accepted"]
 
 
+def test_programs_on_which_the_judge_failed_are_judged_again(tmp_path):
+    """As where a service was away for too long, or a compiler is installed by now."""
+    output = tmp_path / "v.jsonl"
+    summary(PROBLEMS, SOLUTIONS, "-o", output, "--limit", 2)
+    first, second = lines(output)
+    write(output, {**first, "verdict": "internal_error", "tests": []}, second)
+    told, done = summary(PROBLEMS, SOLUTIONS, "-o", output, "--limit", 2)
+    assert (told["resumed"], told["judged"], done.returncode) == (1, 1, 0)
+    assert [line["verdict"] for line in lines(output)] == ["internal_error", second["verdict"], first["verdict"]]
+    assert summary(PROBLEMS, SOLUTIONS, "-o", output, "--limit", 2)[0]["resumed"] == 2
+
+
 def test_the_verdicts_of_other_solutions_are_not_gone_on_with(tmp_path):
     output = tmp_path / "v.jsonl"
     first = write(tmp_path / "a.jsonl", {"id": "1", "problem_id": "coin-purse", "code": ""})

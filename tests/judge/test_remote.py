@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import itertools
+import json
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +186,82 @@ def test_a_service_that_is_gone_for_good_is_an_internal_error_never_a_guess() ->
     judge.close()
 
 
+INFO = {"service": "microcoder", "workers": 1, "sandbox": "full", "max_bytes": 1 << 20}
+ACCEPTED = {"verdict": "accepted", "id": "", "problem_id": ""}
+Script = Callable[[BaseHTTPRequestHandler, bytes], tuple[int, Any] | None]  # status and answer; None: it hangs up
+
+
+@contextlib.contextmanager
+def scripted(script: Script) -> Iterator[str]:
+    """The address of something that answers as a service may."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            answer = (200, INFO) if self.path == "/v1/info" else script(self, body)
+            self.close_connection = answer is None
+            if answer is not None:
+                data = json.dumps(answer[1]).encode()
+                self.send_response(answer[0])
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        do_POST = do_PUT = do_GET
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("services", [2, 3])
+def test_of_several_services_in_turn_behind_a_proxy_none_is_asked_forever(services: int) -> None:
+    """The request always goes to one of them, the problem to another."""
+    shelves: list[set[str]] = [set() for _ in range(services)]
+    turns = itertools.cycle(shelves)
+
+    def script(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, Any]:
+        shelf, key = next(turns), request.path.rpartition("/")[2]
+        if request.command == "PUT":
+            shelf.add(key)
+        elif request.command == "POST":
+            key = json.loads(body)["problem"]
+        return (200, ACCEPTED) if isinstance(key, dict) or key in shelf else (404, {"error": "not here"})
+
+    with scripted(script) as url, RemoteJudge(url) as judge:
+        for n in range(3):
+            future = judge.submit(dataclasses.replace(SQUARE, id=str(n)), code=RIGHT)
+            assert future.result(10).accepted
+
+
+def test_time_in_which_the_service_worked_on_a_program_is_not_time_that_it_was_away() -> None:
+    tries = []
+
+    def script(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, Any] | None:
+        tries.append(request.command)
+        if len(tries) > 1:
+            return 200, ACCEPTED
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n\n")
+        time.sleep(1.5)
+        return None  # it is ended, and another takes its place
+
+    with scripted(script) as url, RemoteJudge(url, patience_s=1) as judge:
+        verdict = judge.check(SQUARE, code=RIGHT)
+    assert verdict.accepted, verdict.message
+
+
+def test_more_lanes_than_the_service_has_connections_lose_nothing() -> None:
+    with served("--connections", "8", workers=1) as service:  # half of them for an address
+        with RemoteJudge(service.url, workers=2, patience_s=1) as judge:
+            slow = [judge.submit(SQUARE, code=f"import time\ntime.sleep(0.1)\n{RIGHT}") for _ in range(12)]
+            assert [future.result().verdict for future in slow] == ["accepted"] * 12
+
+
 def test_a_busy_service_is_waited_for_however_long_it_takes() -> None:
     with served("--queue", "2", workers=1) as service, RemoteJudge(service.url, patience_s=1) as judge:
         waiting = [judge.submit(SQUARE, code=f"import time\ntime.sleep(0.2)\n{RIGHT}") for _ in range(4)]
@@ -201,9 +281,24 @@ def test_an_address_or_a_token_that_is_wrong_is_said_at_once(monkeypatch: pytest
             RemoteJudge(f"{service.url}/elsewhere", token=TOKEN)
         with pytest.raises(JudgeError, match="leave judge\\.sandbox at auto"):
             RemoteJudge(service.url, sandbox="rlimits", token=TOKEN)
-        monkeypatch.setenv("MICROCODER_TOKEN", TOKEN)
+        monkeypatch.setenv("MICROCODER_TOKEN", f"{TOKEN}\n")  # as from a file
         with RemoteJudge(f"{service.url}/") as judge:
             assert judge.check(SQUARE, code=RIGHT).accepted
+
+
+@pytest.mark.parametrize(
+    ("address", "token"), [("", ""), ("", "\u20ac"), ("/a b", ""), (":", ""), ("x", ""), ("99999", "")]
+)
+def test_what_is_no_service_or_no_address_is_said_in_words(address: str, token: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                other.accept()[0].sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        with pytest.raises(JudgeError, match=r"judge\.on is the address of a `microcoder serve`"):
+            RemoteJudge(f"http://127.0.0.1:{other.getsockname()[1]}{address}", token=token)
 
 
 def test_a_config_may_name_the_service_alone(tmp_path: Path) -> None:

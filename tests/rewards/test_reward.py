@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import multiprocessing
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from faulty_judge import Faulty
-from serve_process import served
+from serve_process import served, until
 
 import microcoder as mc
 from microcoder.config import ConfigError
@@ -173,9 +175,13 @@ def test_a_forked_process_has_a_judge_of_its_own_and_the_parents_goes_on():
     assert reward([RIGHT, ZERO], id=["double"] * 2) == [1.0, 0.0]
 
 
-def test_the_parents_judge_in_a_forked_process_says_so_instead_of_hanging():
-    judge = shared_judge(options_of(ONE))
-    with multiprocessing.get_context("fork").Pool(1, initializer=_keep, initargs=(judge,)) as workers:
+@pytest.mark.parametrize("served_one", [False, True])
+def test_the_parents_judge_in_a_forked_process_says_so_instead_of_hanging(served_one):
+    with contextlib.ExitStack() as stack:
+        on = {"on": stack.enter_context(served(workers=1)).url} if served_one else ONE
+        judge = shared_judge(options_of(on))
+        assert judge.check(DOUBLE, RIGHT).accepted
+        workers = stack.enter_context(multiprocessing.get_context("fork").Pool(1, initializer=_keep, initargs=(judge,)))
         assert "belongs to process" in workers.apply(_ask)
 
 
@@ -201,6 +207,27 @@ def test_a_forked_process_keeps_no_socket_of_a_worker_which_ends_when_the_last_i
 
 def _sockets():
     return sum(sock.fileno() != -1 for sock in pool._SOCKETS)
+
+
+@pytest.mark.parametrize("kind", ["CodeReward", "AsyncCodeReward"])
+def test_ctrl_c_while_a_service_judges_ends_the_program(kind):
+    """The interpreter waits for the threads that wait for the service."""
+    program = (
+        f"import asyncio, inspect, sys; from microcoder.rewards import {kind}; import microcoder as mc\n"
+        "problem = mc.Problem('a', tests=[mc.Test('', '1')], time_limit_s=500)\n"
+        f"asked = {kind}([problem], judge=sys.argv[1])(['```python\\nwhile True: pass\\n```'], id=['a'])\n"
+        "asyncio.run(asked) if inspect.isawaitable(asked) else None\n"
+    )
+    with served(workers=1) as service:
+        process = subprocess.Popen([sys.executable, "-c", program, service.url], stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: service.metric("running") == 1)
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+        finally:
+            process.kill()
+            process.wait()
+        until(lambda: service.metric("running") == 0)
 
 
 def test_the_judges_are_closed_when_a_program_ends(tmp_path):

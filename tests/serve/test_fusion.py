@@ -105,6 +105,16 @@ def test_a_submission_is_judged_by_the_tests_that_come_along(service: Served) ->
     assert [test["exec_info"]["status"] for test in whole["tests"]] == ["Failed", "Success", "Success"]
 
 
+def test_a_fault_of_the_judge_is_an_error_never_a_program_that_was_not_accepted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")  # no compilers
+    with served(workers=1) as service:
+        code = "```go\npackage main\nfunc main() {}\n```"
+        status, answer = submitted(service, code, {"language": "go"})
+    assert status == 500 and "go" in answer["error"]
+
+
 def test_the_tests_may_be_a_row_of_several_and_json_in_text(service: Served) -> None:
     rows = [{"id": n, "test": json.dumps([{"input": {"stdin": ""}, "output": {"stdout": str(n)}}])} for n in (6, 7)]
     assert submitted(service, "print(7)", {"provided_data": rows})[1]["accepted"]

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 from serve_process import Served, served, until
 
@@ -341,6 +342,31 @@ def test_a_body_of_doubtful_length_is_refused(guarded: Served, lines: bytes) -> 
         assert b" 400 " in answer_of(client)
 
 
+def test_an_upgrade_with_a_body_is_refused_in_words(guarded: Served) -> None:
+    """As Java's and curl's clients ask for HTTP/2; the parser would give the request without its body."""
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n"
+    body = json.dumps(RIGHT).encode()
+    with talking(guarded) as client:
+        client.sendall(
+            b"POST /v1/judge HTTP/1.1\r\n" + HOST + upgrade + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        )
+        assert b"without an Upgrade header" in answer_of(client)
+    with talking(guarded) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\n" + HOST + upgrade + b"\r\n")
+        assert b" 200 OK" in client.recv(1 << 16)
+
+
+def test_a_reader_of_large_bodies_that_was_killed_meanwhile_is_replaced() -> None:
+    large = {**RIGHT, "code": f"{RIGHT['code']}  # {'#' * (1 << 20)}"}
+    with served(workers=1) as service:
+        for _ in range(2):
+            assert service.ask("POST", "/v1/judge", large)[1].get("verdict") == "accepted"
+            for child in psutil.Process(service.process.pid).children():
+                if "microcoder.serve.bodies" in " ".join(child.cmdline()):
+                    child.kill()
+                    until(lambda child=child: child.status() == psutil.STATUS_ZOMBIE)  # type: ignore[misc]
+
+
 def test_who_may_not_ask_may_not_send_without_end_either(guarded: Served) -> None:
     with talking(guarded) as client:
         client.sendall(b"POST /v1/judge HTTP/1.1\r\n" + HOST + b"Content-Length: 9999999999\r\n\r\n")
@@ -363,11 +389,27 @@ def test_an_empty_token_opens_nothing(command: str, options: list[str], environm
     assert done.returncode == 2 and "would let anybody in" in done.stderr
 
 
-def test_our_own_client_waits_for_room() -> None:
-    problems = [Problem(f"p{n}", tests=[Test("", "1")], setup="#" * (5 << 20)) for n in range(6)]
+@pytest.mark.parametrize("megabytes", [5, 9])  # a client may have 8
+def test_our_own_client_waits_for_room(megabytes: int) -> None:
+    problems = [Problem(f"p{n}", tests=[Test("", "1")], setup="#" * (megabytes << 20)) for n in range(6)]
     with served("--queue-mb", "16", workers=1) as service, RemoteJudge(service.url, workers=2) as judge:
         verdicts = [verdict.verdict for _, verdict in judge.map((one, "```python\nprint(1)\n```") for one in problems)]
     assert verdicts == ["accepted"] * 6
+
+
+def test_a_client_with_nothing_else_here_may_have_one_request_of_any_size() -> None:
+    large = {**SQUARE, "setup": "#" * (9 << 20)}
+    with served("--queue-mb", "16", workers=1) as service:
+        for body in ({**RIGHT, "problem": large}, {**RIGHT, "code": f"{RIGHT['code']} # {large['setup']}"}):
+            status, answer, _ = service.ask("POST", "/v1/judge", body)
+            assert (status, answer.get("verdict")) == (200, "accepted"), answer
+        assert service.metric("held_bytes") == 0
+
+
+def test_more_than_may_wait_is_too_much_at_once_and_not_a_matter_of_time() -> None:
+    with served("--queue", "4", "--per-client", "9", workers=1) as service:
+        status, answer, _ = service.ask("POST", "/v1/judge/many", {"candidates": [RIGHT] * 5})
+    assert status == 413 and "at most 4" in answer["error"]
 
 
 def test_large_bodies_follow_each_other_on_a_connection(guarded: Served) -> None:

@@ -230,6 +230,15 @@ def test_sigterm_finishes_what_was_taken_and_takes_nothing_more() -> None:
         assert not any(worker.is_running() for worker in workers)
 
 
+def test_sigterm_does_not_wait_for_who_is_still_sending() -> None:
+    with served(workers=1) as service, socket.create_connection(("127.0.0.1", service.port)) as client:
+        client.sendall(b"POST /v1/judge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n{")
+        until(lambda: service.metric("held_bytes") == 1)
+        service.process.send_signal(signal.SIGTERM)
+        assert b"about to end" in client.recv(1 << 16)
+        assert service.process.wait(5) == 0
+
+
 @pytest.mark.long
 def test_a_second_signal_ends_it_at_once() -> None:
     with served() as service:

@@ -63,8 +63,8 @@ class KeptConnection:
         kept = self.connection.sock is not None
         try:
             return self._ask(method, path, body, wanted)
-        except (OSError, HTTPException):
-            if not kept:
+        except (OSError, HTTPException) as error:
+            if not kept or isinstance(error, TimeoutError):
                 raise
         return self._ask(method, path, body, wanted)  # kept for too long: the other side had hung up
 
@@ -123,7 +123,8 @@ class RemoteJudge(Judging):
             raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
         self.url, self.patience_s = url.rstrip("/"), patience_s
         self.settings = {name: getattr(Settings(), name) for name in SETTINGS} | settings
-        self._token = os.environ.get(TOKEN) if token is None else token
+        self._token = (os.environ.get(TOKEN, "") if token is None else token).strip()  # a file ends with a line break
+        self._process = os.getpid()
         info = self._info()
         self.workers, self.sandbox, self.max_bytes = workers or info["workers"], info["sandbox"], info["max_bytes"]
         if sandbox not in ("auto", self.sandbox):
@@ -140,7 +141,7 @@ class RemoteJudge(Judging):
     def submit(
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Future[Verdict]:
-        call = _Request(problem, solution_of(problem, completion, code))
+        call = self._request(problem, completion, code)
         self._room.acquire()
         try:
             future = self._begin(call)
@@ -154,7 +155,7 @@ class RemoteJudge(Judging):
         self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
     ) -> Verdict:
         """Judge one program from a coroutine. Waiting takes no thread; a cancelled call drops the candidate."""
-        future = self._begin(_Request(problem, solution_of(problem, completion, code)))
+        future = self._begin(self._request(problem, completion, code))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -173,6 +174,11 @@ class RemoteJudge(Judging):
                 self.drop(future)
         self._pool.shutdown(cancel_futures=cancel)
 
+    def _request(self, problem: Problem, completion: str | Solution | None, code: str | None) -> _Request:
+        if os.getpid() != self._process:  # its threads are not here: nothing would ever be asked
+            raise JudgeError(f"this judge belongs to process {self._process}; make one in the forked process")
+        return _Request(problem, solution_of(problem, completion, code))
+
     def _begin(self, call: _Request) -> Future[Verdict]:
         try:
             future = self._pool.submit(self._judge, call)
@@ -187,44 +193,50 @@ class RemoteJudge(Judging):
         try:
             key = self._key(call.problem)
             code = {"code": solution.code, "completion": solution.completion, "language": solution.language}
-            body = json.dumps({"problem": key, **code, "settings": self.settings}).encode()
-            verdict = Verdict.from_dict(json.loads(self._answer(call, key, body)))
+            asked = {"problem": key, **code, "settings": self.settings}
+            verdict = Verdict.from_dict(json.loads(self._answer(call, key, asked)))
             verdict.problem_id, verdict.id = solution.problem_id, solution.id
             return verdict
         except Exception as error:  # a future never raises for what a program, a problem or a service does
             reason = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
             return failed(solution, f"{self.url}: {reason}", self.sandbox)
 
-    def _answer(self, call: _Request, key: str, body: bytes) -> bytes:
+    def _answer(self, call: _Request, key: str, asked: dict[str, Any]) -> bytes:
         """Ask the service until it answers; raise JudgeError with the reason if it does not."""
         call.line = line = self._line()
-        heard, seconds = time.monotonic(), 0.0
+        body = json.dumps(asked).encode()
+        lost, seconds, sent = 0.0, 0.0, False  # lost: when it was heard last, if it is away
         while not call.dropped:
-            seconds, after = min(2 * seconds + 0.1, 5.0), ""
+            seconds, after, well, silent = min(2 * seconds + 0.1, 5.0), "", False, 0.0
             try:
                 status, headers, data = line.ask("POST", "/v1/judge", body, lambda: not call.dropped)
                 if status == 200 and data.rstrip().endswith(b"}"):
                     return data
                 reason, after = reason_of(status, data), headers.get("Retry-After", "")
                 if status == UNKNOWN:
-                    self._send(line, key, call.problem)
-                    after = "0" if seconds < 0.2 else ""  # not every time: the next request may go to another service
-                if status in (UNKNOWN, BUSY):  # it is well
-                    heard = time.monotonic()
-                elif status not in (200, *AGAIN):
+                    problem = packed(call.problem)
+                    whole = json.dumps({**asked, "problem": json.loads(problem)}).encode() if sent else b""
+                    if 0 < len(whole) <= self.max_bytes:  # it went to another service, or is forgotten already
+                        body = whole
+                    else:
+                        self._send(line, key, problem)
+                        sent, after = True, "" if sent else "0"
+                elif status not in (200, BUSY, *AGAIN):
                     raise JudgeError(reason)
+                well = status in (UNKNOWN, BUSY)
             except (OSError, HTTPException) as error:
                 reason = f"{type(error).__name__}: {error}"
-            if time.monotonic() - heard > self.patience_s:
+                silent = SILENCE_S if isinstance(error, TimeoutError) else 0.0
+            lost = 0.0 if well else lost or time.monotonic() - silent
+            if lost and time.monotonic() - lost > self.patience_s:
                 raise JudgeError(f"no answer for {self.patience_s:g} s ({reason})")
             self._ending.wait(min(float(after), 30.0) if after.isdigit() else seconds)
         raise JudgeError("it was dropped")
 
-    def _send(self, line: KeptConnection, key: str, problem: Problem) -> None:
+    def _send(self, line: KeptConnection, key: str, data: bytes) -> None:
         with self._sending:
             if line.ask("GET", f"/v1/problems/{key}")[0] == 200:  # another thread has sent it
                 return
-            data = packed(problem)
             if len(data) > self.max_bytes:
                 raise JudgeError(f"the problem has {len(data) >> 20} MB; its --max-mb is {self.max_bytes >> 20}")
             status, _, said = line.ask("PUT", f"/v1/problems/{key}", data)
@@ -247,24 +259,40 @@ class RemoteJudge(Judging):
         return line
 
     def _info(self) -> dict[str, Any]:
-        line = KeptConnection(self.url, self._token)
         try:
-            status, _, data = line.ask("GET", "/v1/info")
-            info = json.loads(data)
+            status, data = self._get("/v1/info")
         except OSError as error:
             raise JudgeError(
                 f"nothing answers at {self.url} ({error}); start a judge there with `microcoder serve`, or judge on "
                 "this machine with judge.on=here"
             ) from None
-        except (HTTPException, ValueError):
-            status, info = 0, {}
-        finally:
-            line.hang_up()
+        except (HTTPException, ValueError) as error:  # no HTTP; or an address or a token that cannot be used
+            raise JudgeError(
+                f"no judge can be asked at {self.url} ({type(error).__name__}: {error}); judge.on is the address of a "
+                "`microcoder serve`, such as http://HOST:8422"
+            ) from None
+        try:
+            info = json.loads(data)
+        except ValueError:
+            info = {}
         if status == 401:
             raise JudgeError(f"the service at {self.url} wants its token: put what it printed into {TOKEN}")
         if status != 200 or not isinstance(info, dict) or info.get("service") != "microcoder":
             raise JudgeError(f"what answers at {self.url} is no `microcoder serve` ({status}): {data[:200]!r}")
         return info
+
+    def _get(self, path: str) -> tuple[int, bytes]:
+        """Get something, waiting while the service is busy."""
+        end = time.monotonic() + self.patience_s
+        while True:
+            line = KeptConnection(self.url, self._token)
+            try:
+                status, _, data = line.ask("GET", path)
+            finally:
+                line.hang_up()
+            if status != BUSY or time.monotonic() > end:
+                return status, data
+            time.sleep(1)
 
 
 class _Request:
