@@ -6,6 +6,7 @@ its place in the stream, and the caller counts it. Only a file that cannot be re
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import itertools
@@ -132,7 +133,8 @@ def write_problems(path: str | Path, problems: Iterable[Problem]) -> int:
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing could be written, this fails too
+            part.unlink()
     return count
 
 
@@ -158,13 +160,14 @@ def kind_of(path: Path) -> str:
 def _records(path: str | Path, parse: bool = True) -> Iterator[tuple[int, Any]]:
     """Yield (line number, object or BadLine) from any format; with parse=False only the numbers are valid."""
     path = Path(path)
-    if path.is_dir():
-        inside = sorted(p.name for p in path.iterdir() if p.name.endswith(SUFFIXES))
-        raise FileError(f"{path} is a folder; name a file in it" + (f", such as {path / inside[0]}" if inside else ""))
-    if not path.exists():
-        raise FileError(f"there is no file {path}")
-    suffix = kind_of(path)
     try:
+        if path.is_dir():
+            inside = sorted(p.name for p in path.iterdir() if p.name.endswith(SUFFIXES))
+            example = f", such as {path / inside[0]}" if inside else ""
+            raise FileError(f"{path} is a folder; name a file in it{example}")
+        if not path.exists():
+            raise FileError(f"there is no file {path}")
+        suffix = kind_of(path)
         if suffix == ".parquet":
             yield from _rows(path, parse)
         elif suffix in (".json", ".json.gz"):
@@ -242,6 +245,15 @@ def json_line(record: dict[str, Any]) -> bytes:
     return text + b"\n"
 
 
+def writable(value: Any) -> Any:
+    """Replace half surrogate pairs by their escapes, in texts and what holds them: Parquet has UTF-8 only."""
+    if isinstance(value, dict):
+        return {key: writable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [writable(item) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
 def _write_json(path: Path, problems: Iterable[Problem], suffix: str) -> int:
     count = 0
     with gzip.open(path, "wb") if suffix.endswith(".gz") else open(path, "wb") as file:
@@ -266,7 +278,7 @@ def _write_parquet(path: Path, problems: Iterable[Problem]) -> int:
     stream, count = iter(problems), 0
     with pa.parquet.ParquetWriter(path, schema) as writer:
         while batch := [_columns(problem, names) for problem in itertools.islice(stream, 256)]:
-            rows = [{k: json.dumps(v) if k in NESTED else v for k, v in record.items()} for record in batch]
+            rows = [{k: json.dumps(v) if k in NESTED else writable(v) for k, v in record.items()} for record in batch]
             writer.write_table(pa.Table.from_pylist(rows, schema))
             count += len(rows)
     return count
@@ -287,7 +299,8 @@ class VerdictLog:
         try:
             self._file: IO[bytes] = open(self.path, "a+b")
         except OSError as error:
-            hint = f"; create the folder first: mkdir -p {self.path.parent}" if not self.path.parent.exists() else ""
+            missing = isinstance(error, FileNotFoundError)
+            hint = f"; create the folder first: mkdir -p {self.path.parent}" if missing else ""
             raise FileError(f"cannot write {path}: {error.strerror}{hint}") from None
         try:
             lock(self._file, self.path)

@@ -45,6 +45,9 @@ JUDGED = (  # the fields of a problem that a verdict depends on
     "id", "kind", "entry_point", "starter_code", "setup", "time_limit_s", "memory_mb", "asserts", "tests", "compare",
 )  # fmt: skip
 
+RULES: dict[str, Any] = {  # of Compare
+    "tolerance": int | float, "lines": bool, "unordered": bool, "validator_flags": str, "checker": str,
+}  # fmt: skip
 NAME, NAMES = 100, 10_000  # characters of a name that is looked for among others, and how many others
 _QUOTED = reprlib.Repr()
 _QUOTED.maxstring = _QUOTED.maxother = _QUOTED.maxlong = NAME
@@ -132,9 +135,10 @@ class Problem(_Marked):
                     record[name] = json.loads(record[name])
         if isinstance(record.get("tests"), str):
             record["tests"] = _json(record["tests"], where, "tests")
-        for name in ("asserts", "tags"):
-            if isinstance(record.get(name), str):
-                record[name] = [record[name]]
+        for name in ("asserts", "tags", "lineage"):
+            if name in record:
+                found = [record[name]] if isinstance(record[name], str) else _list(record, name, where)
+                record[name] = found if name in JUDGED else list(map(str, found))
         for name in (f.name for f in dataclasses.fields(cls) if f.type == "str" and f.name in record):
             if not isinstance(record[name], str) and (name in JUDGED or isinstance(record[name], list | dict | bytes)):
                 raise SchemaError(f"{where}: {name} must be text, not {quoted(record[name])}")
@@ -148,8 +152,8 @@ class Problem(_Marked):
         tests = [_test(t, where, n, record.get("kind", "stdin")) for n, t in enumerate(_list(record, "tests", where))]
         compare = record.get("compare", {})
         if not isinstance(compare, dict):
-            example = '{"tolerance": 1e-6}'
-            raise SchemaError(f"{where}: compare must be a table such as {example}, not {quoted(compare)}")
+            raise SchemaError(f'{where}: compare must be a table such as {{"tolerance": 1e-6}}, not {quoted(compare)}')
+        compare = {name: value for name, value in compare.items() if not _nothing(value)}
         _known(Compare, compare, f"{where}: compare")
         problem = cls(**{**record, "tests": tests, "compare": Compare(**compare)})
         problem.check(where)
@@ -160,27 +164,27 @@ class Problem(_Marked):
         where = where or f"problem {quoted(self.id)}"
         if self.kind not in KINDS:
             raise SchemaError(f"{where}: kind is {quoted(self.kind)}; it must be one of {', '.join(KINDS)}")
-        if self.compare.policy is not None and self.compare.policy not in OWN_POLICIES:
-            raise SchemaError(
-                f"{where}: compare.policy is {quoted(self.compare.policy)}; it must be one of {', '.join(OWN_POLICIES)}"
-            )
-        if self.compare.policy == "evalplus" and self.kind == "stdin":
-            raise SchemaError(
-                f"{where}: compare.policy evalplus compares returned values; of a stdin problem there are none"
-            )
+        policy, policies = self.compare.policy, ", ".join(OWN_POLICIES)
+        if policy is not None and policy not in OWN_POLICIES:
+            raise SchemaError(f"{where}: compare.policy is {quoted(policy)}; it must be one of {policies}")
+        if policy == "evalplus" and self.kind == "stdin":
+            raise SchemaError(f"{where}: compare.policy evalplus compares returned values; a stdin problem has none")
+        for name, kind in RULES.items():
+            rule = getattr(self.compare, name)
+            if rule is not None and (not isinstance(rule, kind) or (name == "tolerance" and not 0 <= rule < math.inf)):
+                wanted = {bool: "true or false", str: "text"}.get(kind, "a number, 0 or more")
+                raise SchemaError(f"{where}: compare.{name} is {quoted(rule)}; it must be {wanted}")
         if not isinstance(self.difficulty_score, int | float | None):
             raise SchemaError(f"{where}: difficulty_score is {quoted(self.difficulty_score)}; it must be a number")
         for name in ("time_limit_s", "memory_mb"):
             value = getattr(self, name)
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6
-            ):
+            if value is not None and not _limit(value):
                 raise SchemaError(f"{where}: {name} is {quoted(value)}; it must be a positive number")
+        if not all(isinstance(a, str) for a in self.asserts):
+            raise SchemaError(f'{where}: "asserts" must be a list of Python statements')
         if self.kind == "assert":
             if not self.asserts:
                 raise SchemaError(f'{where}: kind is "assert" but "asserts" is empty')
-            if not all(isinstance(a, str) for a in self.asserts):
-                raise SchemaError(f'{where}: "asserts" must be a list of Python statements')
         else:
             if not self.tests:
                 raise SchemaError(f'{where}: kind is {self.kind!r} but "tests" is empty, so nothing can be judged')
@@ -213,7 +217,10 @@ class Problem(_Marked):
 
     def to_dict(self) -> dict[str, Any]:
         record = _without_defaults(self)
-        return {**record.pop("extra", {}), **record}
+        extra = dict(record.pop("extra", {}))
+        if apart := {name: extra.pop(name) for name in self.__slots__ if name in extra}:  # no fields of ours
+            record["extra"] = apart
+        return {**extra, **record}
 
 
 @dataclass(slots=True)
@@ -418,12 +425,17 @@ def _extra(cls: Any, record: dict[str, Any], where: str) -> dict[str, Any]:
             if name not in record and len(key) <= NAME and difflib.SequenceMatcher(None, key, name).ratio() > 0.85:
                 raise SchemaError(f"{where}: unknown field {quoted(key)}; did you mean {name!r}?")
         found[key] = record.pop(key)
-    return found
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))  # a Parquet file may hold dates and bytes
+    return plain
 
 
 def _nothing(value: Any) -> bool:
     """Whether a field is left out: None, or NaN, which pandas has in the place of None."""
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _limit(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e6
 
 
 def _some(record: dict[str, Any]) -> str:
@@ -450,11 +462,12 @@ def _list(record: dict[str, Any], name: str, where: str) -> list[Any]:
 def _test(record: Any, where: str, n: int, kind: Any) -> Test:
     if isinstance(record, Test):
         return record
-    if not isinstance(record, dict) or "input" not in record or "output" not in record:
-        raise SchemaError(f'{where}: test {n} must be an object with "input" and "output"')
+    there = [name for name in ("input", "output") if isinstance(record, dict) and name in record]
+    if len(there) < 2 or (kind == "stdin" and any(_nothing(record[name]) for name in there)):
+        raise SchemaError(f'{where}: test {n} must be an object with "input" and "output", not {quoted(record)}')
     given, wanted = (_text(record[name], kind) for name in ("input", "output"))
     limit = record.get("time_limit_s")
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e6):
+    if limit is not None and not _limit(limit):
         raise SchemaError(f"{where}: time_limit_s of test {n} is {quoted(limit)}; it must be a positive number")
     return Test(given, wanted, limit)
 

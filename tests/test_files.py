@@ -7,6 +7,8 @@ import gzip
 import json
 import re
 import tomllib
+from datetime import datetime
+from functools import partial
 
 import pytest
 
@@ -158,6 +160,16 @@ def test_a_file_that_cannot_be_used_says_what_to_do(tmp_path, name, content, wor
     with pytest.raises(FileError) as error:
         list(read_problems(path))
     assert words in str(error.value)
+
+
+def test_a_path_that_cannot_be_looked_at_is_refused(tmp_path):
+    for path in (tmp_path / ("n" * 300 + ".jsonl"), tmp_path / "p.jsonl/p.jsonl"):
+        (tmp_path / "p.jsonl").touch()
+        with pytest.raises(FileError, match=r"cannot read .*: File name too long|there is no file"):
+            list(read_problems(path))
+        for write in (VerdictLog, partial(write_problems, problems=PROBLEMS)):
+            with pytest.raises(FileError, match=r"cannot write .*: (File name too long|Not a directory)$"):
+                write(path)
 
 
 def test_a_folder_is_refused_with_a_file_that_is_in_it(tmp_path):
@@ -329,3 +341,22 @@ def test_load_problems_reads_all_or_names_what_is_broken(tmp_path):
     path.write_text(path.read_text() + '{"id": "b"}\n')
     with pytest.raises(FileError, match=r"p\.jsonl:2"):
         microcoder.load_problems(path)
+
+
+def test_half_a_surrogate_pair_goes_into_parquet_as_its_escape(tmp_path):
+    problem = Problem("a", statement="half \ud83d", tests=[Test("\ud83d", "1")], extra={"of": "\ud83d"})
+    write_problems(tmp_path / "p.parquet", [problem])
+    (found,) = read_problems(tmp_path / "p.parquet")
+    assert (found.statement, found.tests, found.extra) == ("half \\ud83d", problem.tests, problem.extra)
+
+
+def test_dates_and_bytes_in_columns_of_others_become_text(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    row = {"id": "a", "tests": [{"input": "1", "output": "2"}], "made": datetime(2024, 5, 1), "raw": b"x"}
+    parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "p.parquet")
+    problems = list(read_problems(tmp_path / "p.parquet"))
+    assert problems[0].extra == {"made": "2024-05-01 00:00:00", "raw": "b'x'"}
+    write_problems(tmp_path / "p.jsonl", problems)
+    assert list(read_problems(tmp_path / "p.jsonl")) == problems

@@ -95,7 +95,7 @@ NARROWER = {  # folder: (the only parts it may import, the only packages outside
 
 MOST_MODULES = 324
 MOST_LINES = 450
-LONGER = {"schema": 480}  # every record of every file format stands in one place
+LONGER = {"schema": 495}  # every record of every file format stands in one place
 TWINS = {  # file names that stand in two rooms, for both are the same thing in their room; cli/ has one a command
     "launch.py": {"study.launch", "training.launch"},  # starts runs
     "plan.py": {"study.plan", "training.plan"},  # what would be run

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from microcoder.schema import Problem, SchemaError, Solution, bands, in_order
+from microcoder.schema import Compare, Problem, SchemaError, Solution, bands, in_order
 
 
 def problems(*levels: str | float | None) -> list[Problem]:
@@ -77,3 +79,45 @@ def test_numbers_where_text_belongs_become_text_and_lists_are_refused():
     for field, value in (("title", ["a"]), ("setup", 7), ("difficulty_score", "3")):
         with pytest.raises(SchemaError, match=field):
             Problem.from_dict(record | {field: value})
+
+
+TESTS = {"id": "a", "tests": [{"input": "1", "output": "2"}]}
+
+
+@pytest.mark.parametrize("extra", ["text", {"kind": "function", "difficulty": 5, "extra": 1, "mine": [1]}])
+def test_what_is_extra_stays_so_though_it_has_the_name_of_a_field(extra):
+    problem = Problem.from_dict(TESTS | {"extra": extra})
+    assert (problem.kind, problem.difficulty) == ("stdin", "")
+    again = Problem.from_dict(json.loads(json.dumps(problem.to_dict())))
+    assert again == problem and problem.extra == (extra if isinstance(extra, dict) else {"extra": "text"})
+
+
+@pytest.mark.parametrize("name", ["input", "output"])
+def test_null_is_no_text_of_a_stdin_test_but_a_value_of_a_function(name):
+    tests = [{"input": "[1]", "output": "2"} | {name: None}]
+    with pytest.raises(SchemaError, match="test 0 must be an object"):
+        Problem.from_dict(TESTS | {"tests": tests})
+    function = {"kind": "function", "entry_point": "f", "tests": [{"input": "[1]", "output": None}]}
+    assert Problem.from_dict(TESTS | function).tests[0].output == "null"
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"unordered": "false"}, "compare.unordered is 'false'; it must be true or false"),
+        ({"tolerance": "1e-6"}, "compare.tolerance is '1e-6'; it must be a number"),
+        ({"tolerance": -1}, "compare.tolerance is -1; it must be a number, 0 or more"),
+        ({"checker": 5}, "compare.checker is 5; it must be text"),
+    ],
+)
+def test_rules_of_comparison_are_of_their_types(rules, said):
+    with pytest.raises(SchemaError, match=said):
+        Problem.from_dict(TESTS | {"compare": rules})
+    assert Problem.from_dict(TESTS | {"compare": dict.fromkeys(rules)}).compare == Compare()
+
+
+def test_a_lineage_may_be_one_text_and_tags_may_be_numbers():
+    problem = Problem.from_dict(TESTS | {"lineage": "by hand", "tags": [1, "dp"]})
+    assert (problem.lineage, problem.tags) == (["by hand"], ["1", "dp"])
+    with pytest.raises(SchemaError, match='"asserts" must be a list'):
+        Problem.from_dict({"id": "a", "kind": "assert", "asserts": {"assert f()": 1}})

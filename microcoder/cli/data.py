@@ -36,16 +36,19 @@ def run(config: str, settings: tuple[str, ...], only: str | None, limit: int | N
     from ..api import build_dataset
     from ..config import ConfigError
     from ..data.record import DataError
+    from ..files import FileError
     from ..judge import JudgeError
     from ..models import ModelError
+    from ..runs import RunError
 
     try:
         last = only or STAGES[-1]
         dataset = build_dataset(config, *settings, only=last, limit=limit or 0, ray=ray, progress=StepLines())
-    except (ConfigError, DataError, JudgeError, ModelError) as error:
+    except (ConfigError, DataError, FileError, JudgeError, ModelError) as error:
         raise Refused(str(error)) from None
-    except OSError as error:
-        raise Refused(f"{error}; what is finished stays, and the same command goes on from there") from None
+    except (OSError, RunError) as error:  # the latter speaks of runs, and has the former as its cause
+        said = error.__cause__ or error
+        raise Refused(f"{said}; what is finished stays, and the same command goes on from there") from None
     if last != STAGES[-1]:
         echo(f"{last} is done; see what was kept: microcoder data show {dataset.folder}")
     else:
@@ -109,7 +112,10 @@ def report(out: str, target: str | None) -> None:
     except FileNotFoundError as error:
         raise Refused(str(error)) from None
     path = Path(target) if target else Path(out) / "report.html"
-    path.write_text(text, encoding="utf-8")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Refused(f"cannot write {path}: {error.strerror}") from None
     echo(path)
 
 

@@ -29,7 +29,7 @@ from .parts import (
     write_json,
     write_part,
 )
-from .pipeline import StepProgress, WorkerContext
+from .pipeline import StepProgress, worker_pool
 from .record import Dropped, Record
 from .settings import Source
 from .sources import SourceError, Unreadable, collect, detect, free
@@ -60,7 +60,7 @@ def collect_all(
     total = Counts()
     jobs = [(n, source.model_dump(), layout) for n, (source, layout) in enumerate(named)]
     work = partial(collect_one, folder, limit)
-    with ProcessPoolExecutor(min(workers, len(jobs)), WorkerContext()) as pool:
+    with worker_pool(min(workers, len(jobs))) as pool:
         for counts in pool.map(work, jobs):
             total.add(counts)
             progress.part(counts)
@@ -115,9 +115,16 @@ def collect_one(folder: Path, limit: int, job: tuple[int, dict[str, Any], str]) 
 
 
 def read(source: Source, layout: str, limit: int = 0) -> Iterator[Record | Loss]:
-    """Yield all records of a source, and its unreadable rows as drops."""
-    wanted, taken = ranges(source.ids), 0
-    for found in collect(layout, source.path, mapping=source.mapping or None, source=source.name):
+    """Yield all records of a source, and its unreadable rows as drops. Raise SourceError for wrong settings at once."""
+    found = collect(layout, source.path, mapping=source.mapping or None, source=source.name)
+    return _read(source, found, ranges(source.ids), limit)
+
+
+def _read(
+    source: Source, rows_found: Iterator[Record | Unreadable], wanted: list[range], limit: int
+) -> Iterator[Record | Loss]:
+    taken = 0
+    for found in rows_found:
         if limit and taken >= limit:
             return
         if isinstance(found, Unreadable):
@@ -158,6 +165,8 @@ def ranges(text: str) -> list[range]:
         if match is None:
             raise SourceError(f'ids = {text!r} is no list of numbers; write such as ids = "601-974"')
         found.append(range(int(match[1]), int(match[2] or match[1]) + 1))
+    if text.strip() and not (found and all(found)):
+        raise SourceError(f'ids = {text!r} holds no number; write the smaller one first, such as ids = "601-974"')
     return found
 
 

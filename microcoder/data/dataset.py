@@ -17,6 +17,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import islice
@@ -24,8 +25,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config import load_as, to_toml, usable_cores
-from ..files import write_problems
+from ..files import writable, write_problems
 from ..prompts import messages, prompt
+from ..runs.disk import RunError, release_lock, take_lock
 from ..schema import Problem, nearest
 from .collection import collect_all
 from .difficulty.select import known_hardness
@@ -144,7 +146,7 @@ def build(
     _read_config(Path(config))
     settings = load_as(Pipeline, Path(config), changes)
     if limit:  # a trial: the results of a whole run stay
-        folder = f"{settings.output.folder}-limit-{limit}"
+        folder = f"{Path(settings.output.folder)}-limit-{limit}"  # as a path, "out/" is "out"
         settings = load_as(Pipeline, Path(config), [*changes, f"collect.limit={limit}", f"output.folder={folder}"])
     if not settings.collect.sources:
         raise DataError(f"{config} names no sources; add some:\n{EXAMPLE}")
@@ -156,9 +158,27 @@ def build(
 
 def make(settings: Pipeline, progress: StepProgress, only: str = STAGES[-1], text: str = "", ray: str = "") -> Dataset:
     """Run all missing steps up to the stage `only`, and write the files, with `text` in the card."""
-    out = Path(settings.output.folder)
-    workers = settings.output.workers or usable_cores()
     check(settings, only)
+    out = Path(settings.output.folder)
+    if not out.exists():
+        out.mkdir(parents=True)
+    try:
+        lock = take_lock(out, "name another folder: output.folder=...")
+    except RunError as error:
+        raise DataError(str(error)) from None
+    try:
+        return _made(settings, out, progress, only, text, ray)
+    except BrokenProcessPool:
+        raise DataError(
+            "a worker process was killed, perhaps because memory ran out; what is finished stays, and the same command "
+            "goes on from there, with less memory if fewer work at a time: output.workers=1"
+        ) from None
+    finally:
+        release_lock(lock)
+
+
+def _made(settings: Pipeline, out: Path, progress: StepProgress, only: str, text: str, ray: str) -> Dataset:
+    workers = settings.output.workers or usable_cores()
     if only != STAGES[0]:
         for name in CLEANING:  # a step would report a missing one only after minutes
             if find_spec(name) is None:
@@ -244,7 +264,7 @@ def for_trl(problem: Problem, number: int) -> dict[str, Any]:
 
 def for_verl(problem: Problem, number: int) -> dict[str, Any]:
     """Return a row for verl's RLHF dataset."""
-    hard = problem.difficulty_score if problem.difficulty_score is not None else math.nan  # a column has one type
+    hard = math.nan if problem.difficulty_score is None else float(problem.difficulty_score)  # a column has one type
     return {
         "data_source": problem.source or "microcoder",
         "prompt": messages(problem),
@@ -282,7 +302,7 @@ def _write(path: Path, rows: Iterator[Problem], layout: Callable[[Problem, int],
     number = 0
     try:
         while batch := list(islice(rows, BATCH)):
-            table = pa.Table.from_pylist([layout(problem, number + n) for n, problem in enumerate(batch)])
+            table = pa.Table.from_pylist([writable(layout(problem, number + n)) for n, problem in enumerate(batch)])
             number += len(batch)
             writer = writer or pq.ParquetWriter(part, table.schema)
             writer.write_table(table)

@@ -133,7 +133,12 @@ def begin(folder: Path, digest: str) -> dict[str, Any] | None:
             raise DataError(f"{folder} holds files that are not of a data run; name another folder: output.folder=...")
         folder.mkdir(parents=True, exist_ok=True)
         write_json(marker, {"digest": digest})
-    return json.loads(done.read_text()) if done.exists() else None
+    if done.exists():
+        found: dict[str, Any] = json.loads(done.read_text())
+        return found
+    for left in folder.glob("*/.*"):  # by a run that was killed
+        left.unlink()
+    return None
 
 
 def forget(folder: Path, digest: str | None) -> None:

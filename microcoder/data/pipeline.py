@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from types import ModuleType
@@ -113,6 +115,22 @@ class WorkerContext(SpawnContext):
     Process = WorkerProcess
 
 
+def worker_pool(count: int) -> ProcessPoolExecutor:
+    """Return a pool of worker processes that end with this process, even if it is killed."""
+    return ProcessPoolExecutor(count, WorkerContext(), initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Watch the parent, in a worker process: without it, a worker would wait for work for ever."""
+
+    def watch() -> None:
+        if parent := parent_process():
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class Cores:
     """Worker processes that all steps share, started on first use."""
 
@@ -125,7 +143,7 @@ class Cores:
         if self.count < 2:
             yield from map(function, items)
             return
-        self.pool = self.pool or ProcessPoolExecutor(self.count, WorkerContext())
+        self.pool = self.pool or worker_pool(self.count)
         waiting: deque[Future[Any]] = deque()
         for item in items:
             waiting.append(self.pool.submit(function, item))

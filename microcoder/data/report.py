@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..files import writable
 from .collection import by_number
 from .difficulty.select import BY_SCORE, band_of, lot
 from .parts import OUTSIDE, Counts, dropped_parts, kept_parts, name_of, read_losses, read_records
@@ -182,7 +183,7 @@ def page(out: Path) -> str:
         f"<p>At most {EXAMPLES} of each reason, drawn by a hash of their ids.</p>",
         *[_examples(step, lost) for step, lost in zip(steps, losses, strict=True)],
     ]
-    return HEAD + "\n".join(body) + "\n</body></html>\n"
+    return str(writable(HEAD + "\n".join(body) + "\n</body></html>\n"))
 
 
 def _rows(steps: Sequence[Done]) -> list[tuple[str, ...]]:

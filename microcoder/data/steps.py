@@ -35,7 +35,7 @@ from .difficulty.predictor import (
 from .difficulty.rubric import rubric
 from .difficulty.select import BY_SCORE, BY_SUCCESS, Selection, hardness, lot, plan, selected
 from .endpoint import endpoint_for
-from .filter import dates, licences
+from .filter import dates, day, licences
 from .filter.contamination import EvaluationSet, contamination
 from .filter.duplicates import Index
 from .filter.quality import quality
@@ -117,7 +117,21 @@ def check(settings: Pipeline, only: str = STAGES[-1]) -> None:
         raise DataError("difficulty.by is endpoint, but there is none; set endpoint.base_url and endpoint.model")
     if settings.forge.enabled:
         author_settings(settings)
-    layouts = [(source, layout_of(source)) for source in (*settings.collect.sources, *settings.filter.evaluation)]
+    for name, date in (("after", settings.filter.after), ("before", settings.filter.before)):
+        if date and not day(date):
+            raise DataError(f"filter.{name} is {date!r}, and there is no such day; write it as 2023-01-01")
+    if hard.target:  # tried on a problem of each band
+        plan([("easy", 0.0), ("medium", 0.5), ("hard", 1.0)], target=hard.target)
+    sources, out = [*settings.collect.sources, *settings.filter.evaluation], Path(settings.output.folder).resolve()
+    for source in sources:
+        if Path(source.path).is_dir() and out.is_relative_to(Path(source.path).resolve()):
+            raise DataError(
+                f"output.folder is {settings.output.folder}, inside of the source {source.path}, so that what is "
+                "written would be read as problems; name a folder outside of it"
+            )
+    layouts = [(source, layout_of(source)) for source in sources]
+    for source, layout in layouts:  # nothing is read yet
+        read(source, layout)
     if hard.predictor:
         Predictor.load(hard.predictor)
     elif (reason := needs_predictor(hard)) and only in ("filter", "forge", "verify"):

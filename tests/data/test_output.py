@@ -65,3 +65,15 @@ def test_ours_has_the_difficulty_that_was_found_and_the_card_says_how_it_was_mad
     assert scores == [None] * 6 + [0.25] * 4
     card = (folder / "README.md").read_text()
     assert "10 problems" in card and "| filter/1-text | 10 | licence 3 |" in card and "a = 1" in card
+
+
+def test_half_surrogate_pairs_and_scores_of_two_types_can_be_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(output, "BATCH", 2)
+    scores = (1, 2, 0.5, None)
+    problems = [Problem(f"{n}", starter_code="x = '\ud83d'", difficulty_score=score) for n, score in enumerate(scores)]
+    write_part(tmp_path, "00-00000", map(Record, problems))
+    write_dataset(tmp_path / "dataset", [tmp_path / "kept/00-00000.jsonl.gz"], [], "")
+    found = rows(tmp_path / "dataset", "verl", tmp_path / "cache")
+    assert [row["difficulty"] for row in found["extra_info"]][:3] == [1.0, 2.0, 0.5]
+    assert json.loads(found[0]["reward_model"]["ground_truth"])["starter_code"] == problems[0].starter_code
+    assert "x = '\\ud83d'" in found[0]["prompt"][0]["content"]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
+import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +170,15 @@ def test_a_stopped_run_goes_on_where_it_was_and_ends_as_if_it_had_not_been_stopp
     assert written == ["00001", "00002"] and len(ids(folder)) == 30
 
 
+def test_what_a_killed_run_had_begun_to_write_is_removed(tmp_path, first):
+    left = tmp_path / "out/process/1-shout/kept/.00001.jsonl.gz.4711"
+    run(tmp_path / "out", STEPS[:1], first, "d", 1, Told())
+    (tmp_path / "out/process/1-shout/done.json").unlink()
+    left.touch()
+    run(tmp_path / "out", STEPS[:1], first, "d", 1, Told())
+    assert not left.exists() and len(ids(tmp_path / "out/process/1-shout")) == 30
+
+
 def test_decisions_in_order_are_the_same_after_a_stop(tmp_path, first):
     whole, torn = tmp_path / "whole", tmp_path / "torn"
     twins = [STEPS[2]]
@@ -261,3 +274,29 @@ def _clean(record):
 def test_a_folder_without_steps_has_no_report(tmp_path):
     with pytest.raises(FileNotFoundError, match="microcoder data run"):
         page(tmp_path)
+
+
+def test_workers_end_with_their_parent_even_if_it_is_killed():
+    script = """
+import time
+from microcoder.data.pipeline import Cores
+with Cores(2) as cores:
+    print(*cores.map(abs, [1, -2]), flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=-1, text=True) as parent:
+        assert parent.stdout.readline() == "1 2\n"
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        parent.kill()
+    assert len(children) >= 2
+    ends = time.monotonic() + 20
+    while any(map(lives, children)):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

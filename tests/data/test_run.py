@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -25,6 +28,7 @@ from microcoder.data.record import DataError, Dropped, Record
 from microcoder.data.report import EXAMPLES, page
 from microcoder.data.settings import Pipeline
 from microcoder.files import read_problems, write_problems
+from microcoder.runs.disk import full_disk, release_lock, take_lock
 from microcoder.schema import Problem, Test
 from microcoder.starter import problems as starter
 
@@ -139,6 +143,16 @@ def test_the_report_names_every_reason(made):
         (["run", "{folder}/data.toml", "collect.sources=[]"], "names no sources"),
         (["run", "{folder}/data.toml", "filter.after=yesterday"], "filter.after is"),
         (["run", "{folder}/data.toml", "collect.sources=[{path='gone.jsonl'}]"], "no file or folder gone.jsonl"),
+        (["run", "{folder}/data.toml", "filter.after=2023-13"], "filter.after is '2023-13', and there is no such day"),
+        (["run", "{folder}/data.toml", "collect.sources=[{path='{folder}/problems.jsonl', ids='9-1'}]"], "ids = '9-1'"),
+        (["run", "{folder}/data.toml", "collect.sources=[{path='{folder}/problems.jsonl', read='mbp'}]"], "'mbpp'"),
+        (
+            ["run", "{folder}/data.toml", "filter.evaluation=[{path='{folder}/problems.jsonl', ids='9-1'}]"],
+            "ids = '9-1'",
+        ),
+        (["run", "{folder}/data.toml", "collect.sources=[{path='{folder}'}]"], "inside of the source"),
+        (["run", "{folder}/data.toml", "difficulty.by=auto", "difficulty.target={esy=1}"], "such as {easy = 0.2"),
+        (["report", "{folder}/out", "-o", "{folder}/none/report.html"], "cannot write"),
         (["run", "{folder}/data.toml", "difficulty.by=predictor"], "a predictor learns from the labels"),
         (["run", "{folder}/data.toml", "difficulty.target={easy=0.5}"], "difficulty.by is none"),
         (["run", "{folder}/data.toml", "difficulty.by=endpoint"], "set endpoint.base_url"),
@@ -150,7 +164,53 @@ def test_wrong_input_gives_a_direction(made, words, said):
     folder, _ = made
     result = run(*[word.replace("{folder}", str(folder)) for word in words])
     assert result.exit_code == 2 and said in result.output
-    assert (folder / "out/verify/1-run/done.json").exists()
+    assert all((folder / "out" / step / "done.json").exists() for step in ("collect/1-read", "verify/1-run"))
+
+
+def test_what_cannot_be_written_ends_the_run_with_a_direction(made, tmp_path, monkeypatch):
+    folder, _ = made
+    words = [folder / "data.toml", f"output.folder={tmp_path}", "verify.mutants=0"]
+    (tmp_path / "dataset/problems.parquet").mkdir(parents=True)
+    ended = run("run", *words)
+    assert ended.exit_code == 2 and "cannot write" in ended.output and "problems.parquet" in ended.output
+
+    def full(path, data):
+        raise full_disk(path) from OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("microcoder.data.parts.write_whole", full)
+    ended = run("run", *words, "process.most_tests=3")
+    assert ended.exit_code == 2 and "No space left" in ended.output and "the same command goes on" in ended.output
+    assert "--resume" not in ended.output
+
+
+def test_two_runs_do_not_work_in_one_folder(made):
+    folder, _ = made
+    lock = take_lock(folder / "out")
+    try:
+        other = run("run", folder / "data.toml", "process.most_tests=3")
+    finally:
+        release_lock(lock)
+    assert other.exit_code == 2 and "is in use by process" in other.output and "output.folder=" in other.output
+    assert run("run", folder / "data.toml").exit_code == 0
+
+
+def test_a_worker_that_is_killed_ends_the_run_with_a_direction(made, tmp_path, monkeypatch):
+    folder, _ = made
+    monkeypatch.setattr("microcoder.data.collection.collect_one", killed)
+    ended = run("run", folder / "data.toml", f"output.folder={tmp_path}")
+    assert ended.exit_code == 2 and "output.workers=1" in ended.output
+
+
+def killed(folder, limit, job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_half_a_surrogate_pair_in_a_drop_can_be_reported(tmp_path):
+    folder = tmp_path / "process/1-clean"
+    counts = write_part(folder, "00-00000", [(Record(Problem("a", statement="half \ud83d")), Dropped("broken_text"))])
+    write_json(folder / "done.json", {**counts.to_dict(), "seconds": 1.0})
+    assert run("report", tmp_path).exit_code == 0
+    assert "half \\ud83d" in (tmp_path / "report.html").read_text()
 
 
 # each of these once turned every record into a drop called `failed`, and the run into a success
@@ -231,10 +291,11 @@ def test_when_nothing_is_left_it_says_so_and_fails(made, tmp_path):
 def test_only_goes_no_further_and_a_limit_leaves_the_whole_run_alone(made, tmp_path):
     folder, _ = made
     before = (folder / "out/verify/1-run/done.json").stat().st_mtime_ns
-    tried = run("run", folder / "data.toml", "--only", "filter", "--limit", "2")
+    slash = f"output.folder={folder / 'out'}/"
+    tried = run("run", folder / "data.toml", slash, "--only", "filter", "--limit", "2")
     assert tried.exit_code == 0 and "filter is done" in tried.output
     assert "filter/2-duplicates: 2 of 2 kept" in tried.output and "verify" not in tried.output
-    assert not (folder / "out-limit-2/dataset").exists()
+    assert (folder / "out-limit-2/filter").exists() and not (folder / "out-limit-2/dataset").exists()
     assert (folder / "out/verify/1-run/done.json").stat().st_mtime_ns == before
 
 

@@ -381,6 +381,13 @@ def test_results_of_functions_are_unwrapped_where_all_are_wrapped(tmp_path, outp
     assert [test.input for test in found.tests] == ["[1, 2]", "[2, 2]"]
 
 
+def test_a_function_may_return_nothing_for_some_of_its_tests(tmp_path):
+    tests = {"fn_name": "f", "inputs": [[1], [2]], "outputs": [None, 3]}
+    assert [test.output for test in problem(tmp_path, "apps", input_output=json.dumps(tests)).tests] == ["null", "3"]
+    tests["outputs"] = [None, None]
+    assert [test.output for test in problem(tmp_path, "apps", input_output=json.dumps(tests)).tests] == ["", ""]
+
+
 def test_inputs_without_outputs_are_kept_and_told(tmp_path):
     found = problem(tmp_path, "apps", input_output=json.dumps({"inputs": ["1\n", "2\n"], "outputs": []}))
     assert found.tests == [Test("1\n", ""), Test("2\n", "")]
@@ -555,6 +562,18 @@ def test_the_generic_reader_settles_the_kind(tmp_path):
     assert kind({"t": values}, tests="t", entry_point="=add") == ("function", [Test("[1, 2]", "3")], [])
     assert kind({"a": "assert f(1)"}, asserts="a") == ("assert", [], ["assert f(1)"])
     assert kind({"a": '["assert f(1)"]'}, asserts="a") == ("assert", [], ["assert f(1)"])
+
+
+def test_solutions_of_any_table_may_be_json_text_or_a_single_one(tmp_path):
+    def codes(value):
+        found = one(tmp_path, "generic", {"q": "Add.", "s": value}, mapping={"statement": "q", "solutions": "s"})
+        return [(solution["code"], solution["verdict"]) for solution in found.problem.solutions]
+
+    both = [{"code": "a = 1"}, {"code": "b = 1", "verdict": "wrong_answer"}]
+    for value in (both, json.dumps(both)):
+        assert codes(value) == [("a = 1", "accepted"), ("b = 1", "wrong_answer")]
+    for value in (both[0], json.dumps(both[0]), '["a = 1"]', "a = 1"):
+        assert codes(value) == [("a = 1", "accepted")]
 
 
 def test_a_row_without_any_mapped_column_is_told(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
+import io
 import json
 import os
 import pickle
@@ -114,6 +115,17 @@ def test_a_path_that_leads_nowhere_is_told_and_so_is_a_folder_of_nothing(tmp_pat
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(SourceError, match=r"must end in .*\.parquet"):
         detect(tmp_path)
+
+
+def test_a_file_that_is_not_there_is_not_looked_for_on_the_hub():
+    with pytest.raises(SourceError, match="no file or folder data"):
+        detect("data/gone.jsonl.gz")
+
+
+def test_nan_in_a_row_is_nothing(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"q": "Add.", "code": NaN}\n')
+    (found,) = collect("generic", tmp_path / "t.jsonl", mapping={"statement": "q", "starter_code": "code"})
+    assert found.problem.starter_code == ""
 
 
 def test_a_limit_ends_the_reading(tmp_path):
@@ -341,6 +353,13 @@ def test_a_package_that_cannot_be_judged_rightly_says_why(tmp_path, files, reaso
     assert (found.reason, bool(found.detail)) == (reason, True)
 
 
+def test_a_submission_that_is_no_utf_8_is_left_out_and_told(tmp_path):
+    folder = package(tmp_path / "sum", LEGACY)
+    (folder / "submissions/accepted/old.java").write_bytes(b"// Jos\xe9\n")
+    (record,) = collect("icpc", folder)
+    assert record.problem.lineage[-1].endswith("accepted/old.java, accepted/parts")
+
+
 def test_a_link_out_of_a_package_is_not_followed(tmp_path):
     (tmp_path / "secret.txt").write_text("not yours")
     folder = package(tmp_path / "sum", LEGACY)
@@ -369,6 +388,30 @@ def test_our_own_files_keep_their_ids_and_their_lineage(tmp_path, name):
     assert (first.problem.id, first.problem.source) == ("club/1", "club")
     assert first.problem.lineage == ["collect: club", f"collect: microcoder {name}:1"]
     assert second.problem.asserts == ["assert f(1)", "assert f(2)"]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl.zst"])
+def test_our_own_layout_is_read_from_every_kind_of_file(tmp_path, name):
+    row = {"id": "a", "title": "", "tests": [{"input": "1", "output": "2"}], "mine": "x"}
+    with open(tmp_path / name, "wb") as file:
+        if name.endswith(".csv"):
+            text = io.StringIO()
+            writer = csv.DictWriter(text, row)
+            writer.writeheader()
+            writer.writerow({**row, "tests": json.dumps(row["tests"])})
+            file.write(text.getvalue().encode())
+        else:
+            file.write(zstd(json.dumps(row).encode()))
+    assert detect(tmp_path / name) == "microcoder"
+    (record,) = collect("microcoder", tmp_path / name)
+    assert record.problem.tests == [Test("1", "2")] and record.problem.extra == {"mine": "x"}
+
+
+def test_our_own_layout_is_read_from_the_hub(tmp_path, monkeypatch):
+    row = {"id": "a", "tests": [{"input": "1", "output": "2"}]}
+    monkeypatch.setitem(rows.__globals__, "hub_rows", lambda name: iter([(f"{name}[train]:1", row)]))
+    (record,) = collect("microcoder", "owner/name")
+    assert record.problem.id == "a" and record.problem.lineage == ["collect: microcoder owner/name[train]:1"]
 
 
 def test_a_bad_line_of_our_own_files_is_told(tmp_path):

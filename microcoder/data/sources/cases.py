@@ -99,16 +99,17 @@ def lines(value: Any) -> str:
 def _calls(pairs: list[_Pair]) -> list[Test]:
     results = [output for given, output in pairs if not isinstance(given, str)]
     wrapped = bool(results) and all(isinstance(output, list) and len(output) == 1 for output in results)
-    return [_call(given, output, wrapped) for given, output in pairs]
+    known = any(output is not None for _, output in pairs)  # then None is a value: null
+    return [_call(given, output, wrapped, known) for given, output in pairs]
 
 
-def _call(given: Any, output: Any, wrapped: bool) -> Test:
+def _call(given: Any, output: Any, wrapped: bool, known: bool) -> Test:
     if isinstance(given, str):  # one JSON value on each line, and the result is JSON too
         arguments = [_json(line) for line in given.split("\n") if line.strip()]
-        return Test(f"[{', '.join(arguments)}]", "" if output is None else _json(output))
+        return Test(f"[{', '.join(arguments)}]", _json(output) if known else "")
     if not isinstance(given, (list, dict)):
         raise Dropped("unreadable_tests", f"arguments must be a list, not {given!r:.80}")
-    return Test(json.dumps(given), "" if output is None else json.dumps(output[0] if wrapped else output))
+    return Test(json.dumps(given), json.dumps(output[0] if wrapped else output) if known else "")
 
 
 def _json(value: Any) -> str:

@@ -10,7 +10,9 @@ point. Arguments of a function are a JSON list or object, or one JSON value on e
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -105,6 +107,10 @@ def _asserts(value: Any) -> list[str]:
 
 
 def _solutions(value: Any) -> list[dict[str, str]]:
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    value = [value] if isinstance(value, dict) else value
     if isinstance(value, list) and any(isinstance(one, dict) for one in value):
         keys = ("code", "language", "verdict")
         found = [{key: str(one[key]) for key in keys if one.get(key)} for one in value if isinstance(one, dict)]

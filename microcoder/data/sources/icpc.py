@@ -82,7 +82,7 @@ def read_tests(folder: Path) -> tuple[list[Test], list[tuple[str, str]], int]:
 
 
 def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
-    """Yield solutions with their expected verdict; only the name if it is no single file of a known language."""
+    """Yield solutions with their expected verdict; only the name if it is no single text of a known language."""
     for place, verdict in _VERDICTS.items():
         for entry in sorted((folder / "submissions" / place).glob("*")):
             inside = sorted(entry.rglob("*")) if entry.is_dir() else [entry]
@@ -90,7 +90,11 @@ def read_submissions(folder: Path) -> Iterator[dict[str, str] | str]:
             if len(files) != 1:
                 yield f"{place}/{entry.name}"
                 continue
-            code, language = read_text(files[0], folder), _LANGUAGES[files[0].suffix]
+            try:
+                code, language = read_text(files[0], folder), _LANGUAGES[files[0].suffix]
+            except Dropped:  # a name in Latin-1 in a comment is no fault of the problem
+                yield f"{place}/{entry.name}"
+                continue
             old = language == "python" and (re.match(r"#!.*python2", code) or _OLD_NAMES.search(code))
             yield solution(code, "python2" if old else language, verdict)
 

@@ -42,13 +42,15 @@ def rows(path: str | Path) -> Iterator[tuple[str, Row | Unreadable]]:
     """Yield (`file:line`, row) for every row; lines, items of a list and rows of a table count from 1."""
     where = Path(path)
     if not where.exists():
-        if not HUB_ID.fullmatch(str(path)):
+        if not HUB_ID.fullmatch(str(path)) or where.name.lower().endswith(SUFFIXES):  # data/mbpp.jsonl is none
             raise SourceError(f"there is no file or folder {path}, and it is no hub id such as owner/name")
         found: Iterator[tuple[str, Any]] = hub_rows(str(path))
     else:
         found = (row for file in data_files(where) for row in _file(file, where))
     for place, row in found:
-        if not isinstance(row, (dict, Unreadable)):
+        if isinstance(row, dict):  # NaN is what pandas has for nothing
+            row = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+        elif not isinstance(row, Unreadable):
             row = Unreadable(place, "unreadable_row", f"not an object with columns but {type(row).__name__}")
         yield place, row
 
