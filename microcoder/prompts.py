@@ -60,6 +60,12 @@ def prompt(problem: Problem, style: str = "code") -> str:
     return "\n\n".join([problem.statement.strip(), *_given(problem), asked])
 
 
+def says(problem: Problem) -> bool:
+    """Whether a prompt of ours tells what is asked: by statement, starter code, or an assert that it shows."""
+    named = problem.kind != "assert" or bool(problem.entry_point)
+    return bool(problem.statement.strip() or problem.starter_code.strip()) or not named
+
+
 def messages(problem: Problem, style: str = "code") -> list[Message]:
     """Return the chat messages for a problem, for the model's chat template."""
     if style == "livecodebench":

@@ -319,7 +319,7 @@ def diversity_lost(history: History) -> str | None:
 @rule(
     "warning",
     reason="the policy has become nearly certain of every token and explores no more",
-    remedy="train.lr={slower}; the paper keeps it up by a higher clip and no KL term (grpo.preset=microcoder)",
+    remedy="train.lr={slower}; the paper keeps it up by a higher clip and no KL term (grpo.preset=grpo_plus)",
     claim=33,
     figure=4,
 )

@@ -26,7 +26,7 @@ from .. import __version__
 from ..collect import FAULT, Collector
 from ..config import Config, ConfigError, load
 from ..judge.remote import open_judge
-from ..prompts import OURS
+from ..prompts import OURS, says
 from ..schema import Problem, Solution
 from .catalog import Note, load_suite
 from .completions import code_of, read_completions
@@ -89,6 +89,11 @@ class Exam:
 
         The styles of published suites stay, since their scores are compared with others.
         """
+        if self.suite.style in OURS and (mute := [one.id for one in self.suite.problems if not says(one)]):
+            raise EvaluationError(
+                f"{self.suite.name}: {len(mute)} of {len(self.suite.problems)} problems, such as {mute[0]!r}, have "
+                'neither "statement" nor "starter_code", of which prompts are made; no model can know what is asked'
+            )
         try:
             trained = _training_of(model)
         except ConfigError as error:

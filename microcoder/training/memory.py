@@ -343,7 +343,7 @@ class MemoryPlan:
         if not fitting:
             larger = "a smaller model or a larger GPU"
             if device.gpu:
-                larger += ", or let verl deal the sampling copy out to several GPUs: microcoder cp cluster-32b my.toml"
+                larger += ", or let verl deal the sampling copy out to several GPUs: microcoder cp cluster-32b 32b.toml"
             tried = f"none of these alone is enough: {', '.join(said)}; " * bool(said)
             return f"{found}; {tried}name {larger}"
         return f"{found}; what fits: {', or '.join(said)}"

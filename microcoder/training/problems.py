@@ -28,7 +28,7 @@ from ..evaluation.catalog import SUITES, load_suite
 from ..evaluation.folder import read_scores
 from ..evaluation.suite import EvaluationError
 from ..files import read_problems
-from ..prompts import messages
+from ..prompts import messages, says
 from ..sampling import encode
 from ..schema import Problem, nearest
 from ..starter import DEPTHS, problems
@@ -96,6 +96,8 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
         seen.update(problem.tags if isinstance(problem, Problem) else ())
         if not isinstance(problem, Problem):
             dropped["unreadable"] += 1
+        elif not says(problem):
+            dropped['without "statement" and "starter_code", of which prompts are made'] += 1
         elif ours and (tags := _refused(problem, data.refuse)):
             dropped[f"tagged {tags[0]}"] += 1
         elif data.difficulty and ours and not low <= _score(problem, name) <= high:

@@ -67,8 +67,8 @@ def name_of(page):
 def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.name == "README.md":  # what its reader brings along
-        write_problems("problems.parquet", mc.load_problems(ROOT / "microcoder" / "examples" / "problems.jsonl"))
-        Path("data.toml").write_text('[[collect.sources]]\npath = "problems.parquet"\n[difficulty]\nby = "none"\n')
+        write_problems("problems.jsonl", mc.load_problems(ROOT / "microcoder" / "examples" / "problems.jsonl"))
+        Path("data.toml").write_text('[[collect.sources]]\npath = "problems.jsonl"\n[difficulty]\nby = "none"\n')
     names = {"__name__": "__main__"}
     ran = 0
     for block in blocks(page):

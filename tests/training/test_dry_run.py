@@ -184,7 +184,7 @@ def test_a_model_that_one_gpu_has_no_room_for_is_offered_the_fewest_that_have(pa
 
 def test_a_model_whose_copy_no_gpu_can_hold_is_sent_to_verl_and_no_way_that_is_refused_is_named(paper):
     (lack,) = paper(64, 80, "model.name=Qwen/Qwen3-32B")[0].missing
-    assert "let verl deal the sampling copy out to several GPUs: microcoder cp cluster-32b my.toml" in lack
+    assert "let verl deal the sampling copy out to several GPUs: microcoder cp cluster-32b 32b.toml" in lack
     assert "run.layout" not in lack and "sampling copy 59.60" in lack
 
 

@@ -9,6 +9,7 @@ from livecodebench_files import change, write_release
 
 from microcoder import evaluate
 from microcoder.config import DataConfig, load
+from microcoder.evaluation.suite import EvaluationError
 from microcoder.files import write_problems
 from microcoder.models import NANO, ModelSource
 from microcoder.models.weights import load_tokenizer
@@ -23,8 +24,10 @@ SPLITS = ("train", "test")
 def file(tmp_path):
     """Four problems: two of known difficulty, one that no solution was run on, one line that is none."""
     tests = [Test("1\n", "1\n")]
-    found = [Problem(f"p/{score}", tests=tests, difficulty_score=score) for score in (0.2, 0.8)]
-    found.append(Problem("p/unverified", tests=tests, difficulty_score=0.8, tags=["unverified", "graphs"]))
+    found = [Problem(f"p/{score}", statement="Echo.", tests=tests, difficulty_score=score) for score in (0.2, 0.8)]
+    found.append(
+        Problem("p/unverified", statement="Echo.", tests=tests, difficulty_score=0.8, tags=["unverified", "graphs"])
+    )
     write_problems(tmp_path / "problems.jsonl", found)
     with open(tmp_path / "problems.jsonl", "a") as out:
         out.write("{}\n")
@@ -53,9 +56,24 @@ def test_when_nothing_is_left_the_error_says_what_was_left_out(file):
         load_problems(DataConfig(train=file, refuse=["graphs"], difficulty=[0.9, 1]), "train")
 
 
+def test_problems_that_do_not_say_what_is_asked_are_left_out_and_counted(tmp_path):
+    row = {"prompt": "Echo.", "tests": [{"input": "1", "output": "1"}]}  # the field should be `statement`
+    path = tmp_path / "problems.jsonl"
+    path.write_text(json.dumps({"id": "a", **row}))
+    with pytest.raises(ProblemsError, match='1 without "statement" and "starter_code"'):
+        load_problems(DataConfig(train=str(path)), "train")
+    with pytest.raises(EvaluationError, match="1 of 1 problems, such as 'a', have neither"):
+        evaluate("nano", str(path))
+    path.write_text(json.dumps({"id": "b", **row, "kind": "assert", "tests": [], "asserts": ["assert f(1) == 1"]}))
+    assert ids(load_problems(DataConfig(train=str(path)), "train")) == ["b"]  # the prompt shows the assert
+
+
 def sorted_file(path, count=60):
     """Problems sorted by their source, as a file that was made of several sources is."""
-    found = [Problem(f"p/{n}", tests=[Test(f"{n}\n", "1\n")], source=f"s{3 * n // count}") for n in range(count)]
+    found = [
+        Problem(f"p/{n}", statement="Echo.", tests=[Test(f"{n}\n", "1\n")], source=f"s{3 * n // count}")
+        for n in range(count)
+    ]
     write_problems(path, found)
     return str(path)
 
@@ -117,9 +135,9 @@ def test_a_tag_that_nothing_has_is_refused_with_the_nearest_one(file):
 def test_problems_with_many_answers_and_no_checker_are_not_trained_on_unless_asked_for(tmp_path):
     tests, checker = [Test("1\n", "1\n")], "def check(input, output, expected): return True"
     found = [
-        Problem("one", tests=tests),
-        Problem("many", tests=tests, tags=["many_answers"]),
-        Problem("checked", tests=tests, tags=["many_answers"], compare=Compare(checker=checker)),
+        Problem("one", statement="Echo.", tests=tests),
+        Problem("many", statement="Echo.", tests=tests, tags=["many_answers"]),
+        Problem("checked", statement="Echo.", tests=tests, tags=["many_answers"], compare=Compare(checker=checker)),
     ]
     write_problems(tmp_path / "problems.jsonl", found)
     file = str(tmp_path / "problems.jsonl")
@@ -204,7 +222,7 @@ def test_a_suite_is_not_trained_on():
 def tried(tmp_path):
     """A file of problems and an evaluation of three of them, solved never, in one of two tries, and always."""
     names = ("never", "sometimes", "always", "new")
-    found = [Problem(name, tests=[Test("", f"{name}\n")]) for name in names]
+    found = [Problem(name, statement="Echo.", tests=[Test("", f"{name}\n")]) for name in names]
     write_problems(tmp_path / "problems.jsonl", found)
     write_problems(tmp_path / "some.jsonl", found[:3])
     right = {"never": 0, "sometimes": 1, "always": 2}
