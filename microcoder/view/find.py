@@ -228,12 +228,12 @@ def suspicions(code: str) -> list[str]:
 
 @lru_cache(maxsize=2048)
 def _suspicions(code: str) -> tuple[str, ...]:
+    rules: tuple[Callable[[ast.Module], str], ...] = (_ignores_input, _table, _snoops)
     try:
         tree = ast.parse(code)
+        found = [words for rule in rules if (words := rule(tree))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    rules: tuple[Callable[[ast.Module], str], ...] = (_ignores_input, _table, _snoops)
-    found = [words for rule in rules if (words := rule(tree))]
     if len(re.sub(r"\s", "", code)) < FEW:
         found.append(f"the whole program has fewer than {FEW} characters")
     return tuple(found)

@@ -463,6 +463,7 @@ def test_an_old_run_that_takes_too_long_to_read_says_what_was_looked_at(answers,
         ("class Solution:\n    def add(self, a, b):\n        return a + b", None),
         ("def fib(n):\n    if n == 0: return 0\n    if n == 1: return 1\n    return fib(n - 1) + fib(n - 2)", None),
         ("int main() { return 0; }", None),
+        (f"def f(x):\n if x == {'-' * 2000}1: return 2\n return x", None),
         ("", None),
     ],
 )
