@@ -143,7 +143,7 @@ def test_the_time_since_the_last_news_goes_on_while_nothing_changes(tmp_path, se
 def kept_back(page, *words):
     """The answers to questions with all these words in their address: on their way until they are continued."""
     late = []
-    page.route(lambda address: all(word in address for word in words), late.append)
+    page.route(lambda address: all(word in address for word in words), lambda route: late.append(route))
     return late
 
 
