@@ -141,7 +141,7 @@ def _size(row: dict[str, Any]) -> int:
 def _finders(found: dict[str, Any], answers: Questions, run: str, steps: set[int]) -> None:
     for kind in KINDS:
         if kind != "text":
-            record = answers.find(run, kind, only=steps) if steps else {"found": [], "note": ""}
+            record: dict[str, Any] = answers.find(run, kind, only=steps) if steps else {"found": [], "note": ""}
             note = "; ".join(filter(None, ["of the exported steps", record["note"]]))
             _keep(found, {"found": record["found"], "next": None, "note": note}, "find", run=run, kind=kind)
 

@@ -205,10 +205,10 @@ def bench_group(folder: Entry, limit: int, problem: str) -> list[dict[str, Any]]
 
 def _verdicts(folder: Entry, of: str = "") -> dict[tuple[str, int, int], dict[str, Any]]:
     """The verdicts by problem, number and limit; of a sample that was judged again, the last one."""
-    found = {}
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for record in records(folder.file("verdicts.jsonl"), of):
         if match := NAME.fullmatch(str(record.get("id"))):
-            kept = {name: record.get(name) for name in ("verdict", "strategy", "message")}
+            kept: dict[str, Any] = {name: record.get(name) for name in ("verdict", "strategy", "message")}
             found[match[1], int(match[2]), int(match[3] or 0)] = kept
     return found
 
