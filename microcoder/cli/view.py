@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import webbrowser
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -30,8 +31,13 @@ def command(
     PATH is a run, or a folder of them; runs where not given. Nothing is written to it.
     """
     check_tokens([] if token is None else [token])
-    if not path.is_dir():
-        raise Refused(f"there is no folder {path}; begin a run with `microcoder train demo`, or name where runs are")
+    try:
+        next(path.iterdir(), None)
+    except (FileNotFoundError, NotADirectoryError):
+        begin = "begin a run with `microcoder train demo`, or name where runs are"
+        raise Refused(f"there is no folder {path}; {begin}") from None
+    except OSError as error:
+        raise Refused(f"cannot read {path}: {error.strerror}") from None
     try:
         from ..view import app, export, serve
     except ImportError as error:
@@ -45,9 +51,10 @@ def command(
         return
     if token is None and host not in LOOPBACK:
         token = secrets.token_urlsafe(24)
+    server = app(path, token, host)
     listener, address = listen(host, port)
-    address += f"/?token={token}" if token else "/"
+    address += f"/?token={quote(token, safe='')}" if token else "/"
     echo(f"{path}: {address}  (Ctrl-C ends it)")
     if opens:
         webbrowser.open(address)
-    serve(app(path, token, host), listener)
+    serve(server, listener)

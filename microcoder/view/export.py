@@ -25,6 +25,7 @@ from .routes import STATIC, plotly_script
 from .state import TEXT
 
 RUNS = 40  # of a folder with more, the first by name
+LARGEST = 1e6  # megabytes; so much where more is asked for, or inf, or nan
 MODULES = (  # each after those that it imports
     "dom.js", "api.js", "route.js", "table.js", "traces.js", "sketch.js", "charts.js", "runs.js", "run.js",
     "highlight.js", "sample.js", "rollouts.js", "markdown.js", "compare.js", "bench.js", "studies.js", "main.js",
@@ -36,7 +37,7 @@ SCRIPT_END = re.compile(r"</(script)", re.IGNORECASE)
 
 def export(root: Path, path: Path, megabytes: float = 20.0) -> str:
     """Write the file; return a sentence about what it holds."""
-    answers, words = _answers(Questions(Library(root)), int(megabytes * 1e6))
+    answers, words = _answers(Questions(Library(root)), int(min(LARGEST, megabytes) * 1e6))
     runs = [key.split("=", 1)[1] for key in answers if key.startswith("run\n")]
     packed = {"about": {"words": words, "only": runs[0] if len(runs) == 1 else None}, "answers": answers}
     data = gzip.compress(json.dumps(plain(packed), separators=(",", ":")).encode(), mtime=0)
@@ -93,8 +94,11 @@ def _answers(answers: Questions, room: int) -> tuple[dict[str, Any], str]:
 def _run(found: dict[str, Any], answers: Questions, name: str, room: int) -> dict[str, tuple[int, int]]:
     """Keep the answers about one run; return {train, test: (how many of its steps were taken, how many there are)}."""
     _keep(found, answers.run(name), "run", run=name)
-    _keep(found, answers.metrics(name), "metrics", run=name)
-    _keep(found, answers.remarks(name), "remarks", run=name)
+    metrics, remarks = answers.metrics(name), answers.remarks(name)
+    while answers.behind(name):  # of a very long file
+        metrics, remarks = answers.metrics(name), answers.remarks(name)
+    _keep(found, metrics, "metrics", run=name)
+    _keep(found, remarks, "remarks", run=name)
     steps = answers.steps(name)
     tests, filled = _steps(found, answers, name, steps["test"], room // 2, test=True)
     chosen, _ = _steps(found, answers, name, steps["train"], room - filled)
@@ -137,9 +141,9 @@ def _size(row: dict[str, Any]) -> int:
 def _finders(found: dict[str, Any], answers: Questions, run: str, steps: set[int]) -> None:
     for kind in KINDS:
         if kind != "text":
-            record = answers.find(run, kind) if steps else {"found": []}
-            hits = [hit for hit in record["found"] if hit["step"] in steps]
-            _keep(found, {"found": hits, "next": None, "note": "of the exported steps"}, "find", run=run, kind=kind)
+            record: dict[str, Any] = answers.find(run, kind, only=steps) if steps else {"found": [], "note": ""}
+            note = "; ".join(filter(None, ["of the exported steps", record["note"]]))
+            _keep(found, {"found": record["found"], "next": None, "note": note}, "find", run=run, kind=kind)
 
 
 def _keep(found: dict[str, Any], value: Any, question: str, **parameters: Any) -> None:

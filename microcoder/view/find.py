@@ -19,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from ..runs import Group, read_groups
@@ -29,7 +30,7 @@ from .library import Entry
 Visit = tuple[int, list[Group]]
 Visits = dict[str, list[int]]  # of problems
 KINDS = ("worst", "longest", "truncated", "masked", "solved", "lost", "hacks", "text")
-LIMIT, BUDGET_S = 100, 1.0
+LIMIT, MOST, BUDGET_S = 100, 400, 1.0  # hits after which no further step is looked at, hits that are given
 
 SNOOPING = re.compile(r"\b(open|eval|exec|compile|globals|locals|__import__|_getframe|settrace|inspect|gc)\b")
 MODULES = {"os", "subprocess", "inspect", "gc", "ctypes", "importlib", "pathlib", "glob", "signal", "traceback"}
@@ -37,23 +38,30 @@ READS = {"input", "stdin", "argv", "fileinput", "readline", "readlines", "read"}
 FEW, CHAIN = 24, 3  # characters of a program that is suspiciously short; comparisons with constants in a row
 
 
-def find(folder: Entry, kind: str, text: str = "", before: int | None = None) -> dict[str, Any]:
-    """{"found": [{step, problem, why, row?}], "next": a step to go on before, "note"}; `before` bounds the steps."""
+def find(
+    folder: Entry, kind: str, text: str = "", before: int | None = None, only: set[int] | None = None
+) -> dict[str, Any]:
+    """{"found": [{step, problem, why, row?}], "next": a step to go on before, "note"}; `before` bounds the steps.
+
+    `only` asks for all that these steps hold, however long it takes.
+    """
     if kind in ("hacks", "text"):
-        return _scan(folder, kind, text, before)
+        return _scan(folder, kind, text, before, only)
     visits, note = _visits(folder)
     wanted = ((step, groups) for step, groups in visits if before is None or step < before)
     if kind in ("worst", "longest"):
-        return {"found": _extreme(wanted, kind), "next": None, "note": note}
+        these = (visit for visit in wanted if only is None or visit[0] in only)
+        return {"found": _extreme(these, kind), "next": None, "note": note}
     test = {"truncated": _flagged("truncated"), "masked": _flagged("masked")}.get(kind)
     changes = (
         (hit for step, groups in wanted for group in groups if (hit := test(step, group)))
         if test
         else (_changes(wanted, kind))
     )
-    newest = deque(changes, maxlen=LIMIT + 1)
-    found = list(reversed(newest))[:LIMIT]
-    return {"found": found, "next": found[-1]["step"] if len(newest) > LIMIT else None, "note": note}
+    if only is not None:
+        return {"found": [hit for hit in changes if hit["step"] in only][::-1], "next": None, "note": note}
+    found, further = _newest(changes)
+    return {"found": found, "next": further, "note": note}
 
 
 def visits_of(folder: Entry, problem: str) -> list[list[int]]:
@@ -98,6 +106,20 @@ def _extreme(visits: Iterable[Visit], kind: str) -> list[dict[str, Any]]:
     return [_hit(step, group, f"advantage {group.lowest:.2f} in a group with {_of(group)}") for step, group in best]
 
 
+def _newest(hits: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], int | None]:
+    """The newest hits of whole steps, LIMIT or a few more; and the step to go on before, where there are others."""
+    kept: deque[list[dict[str, Any]]] = deque()
+    count, more = 0, False
+    for _, of_step in groupby(hits, key=lambda hit: hit["step"]):
+        kept.append(list(of_step))
+        count += len(kept[-1])
+        while count - len(kept[0]) >= LIMIT:
+            count -= len(kept.popleft())
+            more = True
+    found = [hit for of_step in reversed(kept) for hit in reversed(of_step)]
+    return found, found[-1]["step"] if more else None
+
+
 def _flagged(name: str) -> Callable[[int, Group], dict[str, Any] | None]:
     def test(step: int, group: Group) -> dict[str, Any] | None:
         count = getattr(group, name)
@@ -117,24 +139,28 @@ def _changes(visits: Iterable[Visit], kind: str) -> Iterator[dict[str, Any]]:
                     yield _hit(step, group, f"{_of(group)}; at step {then} it was {accepted}")
 
 
-def _scan(folder: Entry, kind: str, text: str, before: int | None) -> dict[str, Any]:
+def _scan(folder: Entry, kind: str, text: str, before: int | None, only: set[int] | None) -> dict[str, Any]:
     ends, listed, wanted = time.monotonic() + BUDGET_S, entries(folder), text.casefold()
     found: list[dict[str, Any]] = []
     programs: dict[str, tuple[str, int]] = {}  # accepted code -> the problem and step where it was first met
     left = [step for step in sorted(steps(folder), reverse=True) if before is None or step < before]
+    left = left if only is None else [step for step in left if step in only]
     looked: int | None = None
     for step in left:
-        if len(found) >= LIMIT or (looked is not None and time.monotonic() > ends):
+        if only is None and (len(found) >= LIMIT or (looked is not None and time.monotonic() > ends)):
             break
         looked = step
         if kind == "hacks" and listed.get(step, {}).get("accuracy") == 0:
             continue
         for row in read_step(folder, step).rows:
-            for why in _hack(row, programs) if kind == "hacks" else _text(row, wanted):
+            if why := "; ".join(_hack(row, programs) if kind == "hacks" else _text(row, wanted)):
                 found.append({"step": step, "problem": row["problem"], "row": row.get("row"), "why": why})
     more = looked is not None and bool(left) and looked != left[-1]
-    words = f"looked at steps {looked} to {left[0]}" if more else ""
-    return {"found": found[: 4 * LIMIT], "next": looked if more else None, "note": words}
+    words = [f"looked at steps {looked} to {left[0]}"] if more else []
+    if only is None and len(found) > MOST:
+        words.append(f"{len(found) - MOST} more of step {looked} are left out")
+        del found[MOST:]
+    return {"found": found, "next": looked if more else None, "note": "; ".join(words)}
 
 
 def _hack(row: dict[str, Any], programs: dict[str, tuple[str, int]]) -> Iterator[str]:
@@ -202,12 +228,12 @@ def suspicions(code: str) -> list[str]:
 
 @lru_cache(maxsize=2048)
 def _suspicions(code: str) -> tuple[str, ...]:
+    rules: tuple[Callable[[ast.Module], str], ...] = (_ignores_input, _table, _snoops)
     try:
         tree = ast.parse(code)
+        found = [words for rule in rules if (words := rule(tree))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    rules: tuple[Callable[[ast.Module], str], ...] = (_ignores_input, _table, _snoops)
-    found = [words for rule in rules if (words := rule(tree))]
     if len(re.sub(r"\s", "", code)) < FEW:
         found.append(f"the whole program has fewer than {FEW} characters")
     return tuple(found)

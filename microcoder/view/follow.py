@@ -269,6 +269,8 @@ class Columns(Follower):
         try:
             record = json.loads(line)
             step = float(record.pop("step"))
+            if not np.isfinite(step):
+                raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             self.broken += 1
             return
@@ -307,11 +309,12 @@ def _flat(record: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float
 class Remarks(Follower):
     """The advisor's remarks by step, each made once while its reason lasts."""
 
-    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
-        self.config = config
+    def __init__(self, path: Path, settings: Callable[[], Mapping[str, Any]]) -> None:
+        self._settings = settings
         super().__init__(path)
 
     def begin(self) -> None:
+        self.config = self._settings()  # `--resume` may change them, and begins the file anew
         self.found: list[dict[str, Any]] = []
         self._head: list[dict[str, Any]] = []
         self._tail: deque[dict[str, Any]] = deque(maxlen=LAST)

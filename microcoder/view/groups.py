@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..files import json_line
 from ..runs import Group, RunError, groups_of
 from ..runs.disk import lines_of, opened
 from ..runs.rollouts import BUDGET_S, is_text, unpacked
@@ -101,6 +102,7 @@ def _read(path: Path, stamped: object) -> StepRollouts:
         found.fault = f"{error}; what follows is left out"
     except (OSError, EOFError, zlib.error) as error:
         found.fault = f"{path.name} is damaged ({error}); {len(found.rows)} rollouts could be read"
+    found.fault = found.fault or ("" if found.rows else f"{path.name} holds no rollouts")
     return found
 
 
@@ -130,11 +132,17 @@ def _try(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file of JSON lines, without torn or broken ones; none where there is no file."""
+def records(path: Path, of: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines, without torn or broken ones; none where there is no file.
+
+    of   a problem: lines in which no text begins with its id are not parsed, which takes long where there are many
+    """
+    begins = {json_line({"": of})[5:-3], json.dumps(of).encode()[:-1]} if of else set()
     try:
         with opened(path) as file:
             for line in lines_of(file):
+                if begins and not any(name in line for name in begins):
+                    continue
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError):
@@ -163,9 +171,8 @@ def report(folder: Entry) -> str:
 def bench_limits(folder: Entry) -> list[tuple[int, list[Group]]]:
     """Return (limit, groups) for each limit, the smallest first."""
     found: dict[int, list[dict[str, Any]]] = {}
-    for name, record in _verdicts(folder):
-        row = {"problem": name[0], "verdict": record.get("verdict"), "length": 0}
-        found.setdefault(name[2], []).append(row)
+    for (problem, _, limit), record in _verdicts(folder).items():
+        found.setdefault(limit, []).append({"problem": problem, "verdict": record.get("verdict"), "length": 0})
     return [(limit, groups_of(rows)) for limit, rows in sorted(found.items())]
 
 
@@ -173,12 +180,13 @@ def bench_group(folder: Entry, limit: int, problem: str) -> list[dict[str, Any]]
     """Return the completions of one problem in an evaluation, under one limit, as rollouts."""
     texts = {record.get("number"): record for record in _samples(folder, problem)}
     rows = []
-    for (which, number, at), record in _verdicts(folder):
+    for (which, number, at), record in _verdicts(folder, problem).items():
         if (which, at) == (problem, limit):
             sample = texts.get(number, {})
-            text = str(sample.get("text") or "")
+            text, tokens = str(sample.get("text") or ""), sample.get("tokens")
             cuts = sample.get("cuts")
             cut = cuts.get(str(limit)) if isinstance(cuts, dict) else None
+            over = cut is not None or (limit > 0 and isinstance(tokens, int) and tokens > limit)
             rows.append(
                 {
                     "row": number,
@@ -188,19 +196,22 @@ def bench_group(folder: Entry, limit: int, problem: str) -> list[dict[str, Any]]
                     "strategy": record.get("strategy"),
                     "message": record.get("message"),
                     "reward": float(record.get("verdict") == ACCEPTED),
-                    "length": sample.get("tokens"),
-                    "truncated": bool(sample.get("truncated")) or cut is not None,
+                    "length": limit if over else tokens,
+                    "truncated": bool(sample.get("truncated")) or over,
                 }
             )
     return sorted(rows, key=lambda row: int(row["row"]))
 
 
-def _verdicts(folder: Entry) -> Iterator[tuple[tuple[str, int, int], dict[str, Any]]]:
-    for record in records(folder.file("verdicts.jsonl")):
-        match = NAME.fullmatch(str(record.get("id")))
-        if match:
-            yield (match[1], int(match[2]), int(match[3] or 0)), record
+def _verdicts(folder: Entry, of: str = "") -> dict[tuple[str, int, int], dict[str, Any]]:
+    """The verdicts by problem, number and limit; of a sample that was judged again, the last one."""
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for record in records(folder.file("verdicts.jsonl"), of):
+        if match := NAME.fullmatch(str(record.get("id"))):
+            kept: dict[str, Any] = {name: record.get(name) for name in ("verdict", "strategy", "message")}
+            found[match[1], int(match[2]), int(match[3] or 0)] = kept
+    return found
 
 
 def _samples(folder: Entry, problem: str) -> Iterator[dict[str, Any]]:
-    return (record for record in records(folder.file("samples.jsonl")) if record.get("problem_id") == problem)
+    return (record for record in records(folder.file("samples.jsonl"), problem) if record.get("problem_id") == problem)

@@ -36,9 +36,13 @@ class Questions:
     def stamp(self, *names: str) -> object:
         """A value that changes whenever an answer about these folders may change."""
         folders = [self.library.get(name) for name in names]
-        files = [folder.path / "metrics.jsonl" for folder in folders]
-        behind = [(self.columns.behind(file), self.advice.behind(file)) for file in files]
+        behind = [self.behind(name) for name in names]
         return behind, [stamps([folder.path / file for file in WATCHED]) for folder in folders]
+
+    def behind(self, name: str) -> tuple[int, ...]:
+        """How far a run's metrics were read for curves and for remarks, where that is not to their end; else ()."""
+        file = self.library.get(name).path / "metrics.jsonl"
+        return tuple(filter(None, (self.columns.behind(file), self.advice.behind(file))))
 
     def listing(self) -> dict[str, Any]:
         listing = self.library.listing()
@@ -117,8 +121,10 @@ class Questions:
     def visits(self, run: str, problem: str) -> list[list[int]]:
         return find.visits_of(self.library.get(run, "run"), problem)
 
-    def find(self, run: str, kind: str, q: str = "", before: int | None = None) -> dict[str, Any]:
-        return find.find(self.library.get(run, "run"), kind, q, before)
+    def find(
+        self, run: str, kind: str, q: str = "", before: int | None = None, only: set[int] | None = None
+    ) -> dict[str, Any]:
+        return find.find(self.library.get(run, "run"), kind, q, before, only)
 
     def compare(self, a: str, b: str) -> dict[str, Any]:
         return find.compare(self.library.get(a, "run", "bench"), self.library.get(b, "run", "bench"))
@@ -137,10 +143,13 @@ class Questions:
 
 
 def _remarks(path: Path) -> Remarks:
-    try:
-        return Remarks(path, read_config(path.with_name("config.toml")))
-    except ValueError:
-        return Remarks(path, {})  # some rules are mute then
+    def settings() -> dict[str, Any]:
+        try:
+            return read_config(path.with_name("config.toml"))
+        except ValueError:
+            return {}  # some rules are mute then
+
+    return Remarks(path, settings)
 
 
 def _bench_line(folder: Entry) -> dict[str, Any]:

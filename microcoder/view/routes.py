@@ -21,7 +21,7 @@ from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import uvicorn
 from fastapi import FastAPI, Query, Request
@@ -41,7 +41,6 @@ STATIC = Path(__file__).resolve().parent / "static"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 Step = Annotated[int, Query(ge=0, le=10**9)]
 Kind = Annotated[str, Query(pattern=f"^({'|'.join(KINDS)})$")]
-Text = Annotated[str, Query(max_length=500)]
 FILE = 1 << 25  # bytes of a picture
 CONNECTIONS, HEAD_S = 256, 10.0  # at a time; seconds that the head of a request may take
 POLICY = (
@@ -145,6 +144,7 @@ def plotly_script() -> Path:
 
 def _pages(server: FastAPI, answers: Questions) -> None:
     pages = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
+    pages["plotly.js"] = plotly_script()  # ModuleNotFoundError here, and not when a page asks for it
 
     @server.get("/")
     def page(request: Request) -> Response:
@@ -152,8 +152,6 @@ def _pages(server: FastAPI, answers: Questions) -> None:
 
     @server.get("/static/{name}")
     def static(request: Request, name: str) -> Response:
-        if name == "plotly.js":
-            return _file(request, plotly_script(), TYPES)
         if name not in pages:
             raise Missing(f"there is no {name!r}")
         return _file(request, pages[name], TYPES)
@@ -196,15 +194,15 @@ def _questions(server: FastAPI, answers: Questions) -> None:
         return _json(request, answers.step(run, step, test))
 
     @server.get("/api/group")
-    def group(request: Request, of: str, step: Step, problem: Text, test: bool = False) -> Response:
+    def group(request: Request, of: str, step: Step, problem: str, test: bool = False) -> Response:
         return _json(request, answers.group(of, step, problem, test))
 
     @server.get("/api/visits")
-    def visits(request: Request, run: str, problem: Text) -> Response:
+    def visits(request: Request, run: str, problem: str) -> Response:
         return _json(request, answers.visits(run, problem))
 
     @server.get("/api/find")
-    def find(request: Request, run: str, kind: Kind, q: Text = "", before: Step | None = None) -> Response:
+    def find(request: Request, run: str, kind: Kind, q: str = "", before: Step | None = None) -> Response:
         return _json(request, answers.find(run, kind, q, before))
 
     @server.get("/api/compare")
@@ -308,7 +306,7 @@ class PageGuard:
         if any(map(self._right, given)):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
-            answer.set_cookie(cookie, self.token, httponly=True, samesite="strict")
+            answer.set_cookie(cookie, quote(self.token, safe=""), httponly=True, samesite="strict")
             return answer
         if not given and self._right(headers.get("authorization", "").removeprefix("Bearer ")):
             return None
@@ -316,7 +314,7 @@ class PageGuard:
             kept = SimpleCookie(headers.get("cookie", "")).get(cookie)
         except CookieError:
             kept = None
-        if not given and kept is not None and self._right(kept.value):
+        if not given and kept is not None and self._right(unquote(kept.value)):
             return None
         what = "that token is not the right one" if given else "a token is needed"
         words = f"{what}: open the address that `microcoder view` printed, which ends in ?token=...\n"

@@ -24,8 +24,9 @@ from ..schema import quoted
 from .library import Entry, Missing, stamps
 
 FILES = ("run.json", "config.toml", "metrics.jsonl")
-TAIL = 1 << 16  # bytes of metrics.jsonl: some fifty steps
+TAIL, BACK = 1 << 16, 1 << 20  # bytes of metrics.jsonl: some fifty steps; so far back is an evaluation looked for
 SILENT_S = 600.0  # without news for so long, or for twenty steps: a run of another machine is taken for silent
+TESTED = b'"test_accuracy":'
 VALUES = ("reward", "accuracy", "diversity", "length_mean", "step_s", "test_accuracy")
 HOLDER = re.compile(r"process (\d{1,10}) on (\S+)")
 JSON, TOML, LOCK = 1 << 22, 1 << 17, 1 << 10  # bytes of such a file; with more it is not one of ours
@@ -141,16 +142,21 @@ def _news(info: dict[str, Any]) -> float | None:
 
 
 def _tail(path: Path) -> list[dict[str, Any]]:
-    """Read the last whole lines, without torn or broken ones."""
+    """Read the last whole lines, and the last evaluation before these; without torn or broken ones."""
     try:
         with opened(path) as file:
-            start = max(0, file.seek(0, os.SEEK_END) - TAIL)
+            start = max(0, file.seek(0, os.SEEK_END) - BACK)
             file.seek(start)
             lines = file.read().split(b"\n")[:-1][1 if start else 0 :]
     except OSError:
         return []
+    first, room = len(lines), TAIL
+    while first and room > 0:
+        first -= 1
+        room -= len(lines[first])
+    tested = [line for line in lines[:first] if TESTED in line][-1:]
     records = []
-    for line in lines:
+    for line in [*tested, *lines[first:]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):

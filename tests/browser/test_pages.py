@@ -7,7 +7,7 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from view_runs import make_bench, make_run, make_study, metrics, step_rows
+from view_runs import make_bench, make_run, make_study, metrics, rollout, step_rows
 from waiting import until
 
 from microcoder.runs import Run, write_rollouts
@@ -100,6 +100,78 @@ def test_several_runs_are_picked_and_laid_over_each_other(site, opened):
     assert plot.evaluate("plot => plot.data.slice(0, 2).map((trace) => trace.line.dash)") == ["solid", "dash"]
     page.get_by_role("button", name="remove b").click()
     until(page, "document.querySelector('#chart-reward .plot').data.filter((t) => t.name === 'b').length === 0")
+
+
+def test_runs_without_a_value_come_last_however_they_are_sorted(tmp_path, serve, opened):
+    make_run(tmp_path / "runs" / "a", steps=1)
+    Run.create(tmp_path / "runs" / "none", "", {}).close()
+    address, _ = serve(tmp_path / "runs")
+    for sort in ("accuracy", "-accuracy"):
+        assert names(opened(f"{address}#/?sort={sort}")) == ["a", "none"]
+
+
+def test_runs_with_commas_in_their_names_are_laid_over_each_other(tmp_path, serve, opened):
+    for name in ("lr=1,seed=1", "lr=1,seed=2", "50%,2C"):
+        make_run(tmp_path / "runs" / name, steps=2)
+    page = opened(serve(tmp_path / "runs")[0])
+    for name in ("lr=1,seed=1", "lr=1,seed=2", "50%,2C"):
+        page.get_by_label(f"pick {name}").check()
+    page.get_by_role("button", name="Overlay 3 runs").click()
+    expect(page.locator(".bar .chip")).to_have_text(["lr=1,seed=1", "lr=1,seed=2 ×", "50%,2C ×"])
+    shown = drawn(page).evaluate("plot => plot.data.slice(0, 3).map((trace) => trace.name)")
+    assert shown == ["lr=1,seed=1", "lr=1,seed=2", "50%,2C"]
+
+
+def test_a_run_that_is_gone_is_named_and_the_others_keep_the_colours_of_their_names(site, opened):
+    page = opened(site + "#/run?run=a&with=gone,b")
+    expect(page.locator(".note").last).to_contain_text("there is no run 'gone' under runs")
+    colour = drawn(page).evaluate("plot => plot.data.find((trace) => trace.name === 'b').line.color")
+    assert page.locator(".chip", has_text="b ×").locator("line").get_attribute("stroke") == colour
+
+
+def test_the_time_since_the_last_news_goes_on_while_nothing_changes(tmp_path, serve, opened):
+    make_run(tmp_path / "runs" / "a", steps=1)
+    page = opened("about:blank", ready=False)
+    page.clock.install()
+    page.goto(serve(tmp_path / "runs")[0])
+    expect(page.locator("tbody td").last).to_contain_text(re.compile("just now|s ago"))
+    page.clock.fast_forward(600_000)
+    page.clock.run_for(5000)
+    expect(page.locator("tbody td").last).to_have_text("10 min ago")
+
+
+def kept_back(page, *words):
+    """The answers to questions with all these words in their address: on their way until they are continued."""
+    late = []
+    page.route(lambda address: all(word in address for word in words), lambda route: late.append(route))
+    return late
+
+
+def asked_for(page, late):
+    while not late:
+        page.wait_for_timeout(20)
+
+
+def test_a_run_that_is_opened_while_another_is_on_its_way_is_shown(site, opened):
+    page = opened(site)
+    late = kept_back(page, "/api/metrics", "run=a")
+    page.get_by_role("link", name="a", exact=True).click()
+    asked_for(page, late)
+    page.get_by_role("link", name="b", exact=True).click()
+    expect(page.locator("h1")).to_have_text("b")
+    for route in late:
+        route.continue_()
+    page.wait_for_timeout(300)
+    expect(page.locator("h1")).to_have_text("b")
+
+
+def test_the_sign_of_a_live_run_is_not_left_on_other_pages(tmp_path, serve, opened):
+    with Run.create(tmp_path / "runs" / "a", "", {}):
+        page = opened(serve(tmp_path / "runs")[0])
+        expect(page.locator(".live")).to_be_visible()
+        page.get_by_role("link", name="Studies").click()
+        expect(page.locator("h1")).to_have_text("Studies")
+        expect(page.locator(".live")).to_be_hidden()
 
 
 # ---- a run
@@ -245,6 +317,66 @@ def test_a_group_shows_reward_advantage_verdict_strategy_difference_marks_and_co
     expect(last).to_contain_text("masked")
     expect(last).to_contain_text("test 1: got 3, expected 4")
     expect(page.locator(".visits")).to_contain_text("Sampled 20 times")
+
+
+def test_who_steps_faster_than_the_answers_come_is_shown_the_step_of_the_address(site, opened):
+    page = opened(site + "#/rollouts?run=a")
+    expect(page.locator("section.group > p").first).to_contain_text("step 20")
+    late = kept_back(page, "/api/step?", "step=19")
+    page.keyboard.press("p")
+    asked_for(page, late)
+    page.keyboard.press("p")
+    page.keyboard.press("j")  # of a list that is not there yet
+    late[0].continue_()
+    expect(page.locator(".page > p.quiet")).to_contain_text("step 18: ")
+    expect(page.locator("section.group > p").first).to_contain_text("step 18, ")
+    assert "step=18" in page.url
+
+
+def test_to_look_further_back_twice_at_once_finds_nothing_twice(site, opened):
+    page = opened("about:blank", ready=False)
+    asked = []
+
+    def answer(route):
+        asked.append(route.request.url)
+        hit = {"step": 20 - len(asked), "problem": "p0", "why": f"no. {len(asked)}"}
+        route.fulfill(json={"found": [hit], "next": 20 - len(asked), "note": ""})
+
+    page.route("**/api/find?*", answer)
+    page.goto(site + "#/rollouts?run=a&find=truncated")
+    page.get_by_role("button", name="Look further back").evaluate("(button) => { button.click(); button.click(); }")
+    expect(page.locator(".picks a")).to_have_count(2)
+    page.wait_for_timeout(300)
+    assert (page.locator(".picks a").count(), len(asked)) == (2, 2)
+
+
+def test_answers_of_an_evaluation_before_the_first_step_are_shown(tmp_path, serve, opened):
+    with Run.create(tmp_path / "runs" / "a", "", {}) as run:
+        write_rollouts(run.path, 0, [rollout(0, "t0", False)], {"t0": "Held out."}, test=True)
+        page = opened(serve(tmp_path / "runs")[0] + "#/rollouts?run=a")
+        expect(page.get_by_role("heading", name="No rollouts yet")).to_be_visible()
+        page.get_by_label("Answers of").select_option("evaluations")
+        expect(page.locator("section.group h2")).to_have_text("t0")
+        page.get_by_label("Answers of").select_option("training")
+        expect(page.get_by_role("heading", name="No rollouts yet")).to_be_visible()
+        expect(page.locator(".picks a")).to_have_count(0)
+
+
+@pytest.mark.parametrize("code", [False, True])
+def test_a_text_that_went_on_for_long_does_not_hold_up_the_page(tmp_path, serve, opened, code):
+    Run.create(tmp_path / "runs" / "a", "", {}).close()
+    text = f"```python\nx = {'1' * 150_000}a\n```" if code else f"a{chr(10) * 300_000}b"
+    write_rollouts(tmp_path / "runs" / "a", 1, [rollout(0, "p0", False, completion=text)])
+    page = opened(serve(tmp_path / "runs")[0] + "#/rollouts?run=a")
+    expect(page.locator("article")).to_have_count(1)
+
+
+def test_line_ends_of_windows_are_line_ends(tmp_path, serve, opened):
+    Run.create(tmp_path / "runs" / "a", "", {}).close()
+    text = "So:\r\n```python\r\nx = 1\r\n```\r\nDone.\r\n"
+    write_rollouts(tmp_path / "runs" / "a", 1, [rollout(0, "p0", False, completion=text)])
+    page = opened(serve(tmp_path / "runs")[0] + "#/rollouts?run=a")
+    assert page.locator("article .text").inner_text().split() == ["So:", "x", "=", "1", "Done."]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 
 import pytest
 from playwright.sync_api import expect
@@ -128,6 +129,15 @@ def test_when_the_server_ends_the_page_says_that_it_may_be_old(tmp_path, serve, 
     end()
     page.locator("main.stale").wait_for()
     expect(page.locator("#said")).to_contain_text("the server does not answer")
+
+
+def test_when_a_run_is_removed_its_page_says_so(tmp_path, serve, opened):
+    path = make_run(tmp_path / "runs" / "a", steps=1)
+    make_run(tmp_path / "runs" / "b", steps=1)
+    page = opened(serve(tmp_path / "runs")[0] + "#/run?run=a")
+    shutil.rmtree(path)
+    page.locator("main.stale").wait_for()
+    assert page.locator("main").get_attribute("data-stale").startswith("there is no run 'a' under runs")
 
 
 def test_hostile_text_of_the_tests_is_hostile(tmp_path, browser):

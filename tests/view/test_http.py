@@ -21,9 +21,9 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 from view_runs import HOSTILE, make_bench, make_run, make_study, rollout
 
-from microcoder.cli import cli
+from microcoder.cli import cli, main
 from microcoder.runs import write_rollouts
-from microcoder.view import app, export
+from microcoder.view import app, export, find
 from microcoder.view.export import MODULES, bundle
 from microcoder.view.routes import STATIC, settings
 
@@ -166,6 +166,27 @@ def test_a_token_is_asked_for_and_once_given_stands_in_a_cookie(root):
     assert TOKEN not in client.get("/").text
 
 
+@pytest.mark.parametrize("token", ["a&b #c+d%e/f;g=h", "geheimes Wörtchen", "合言葉"])
+def test_any_token_works_in_the_address_that_is_printed_and_in_the_cookie(root, monkeypatch, token):
+    monkeypatch.setattr("microcoder.view.serve", lambda server, listener: listener.close())
+    said = CliRunner().invoke(cli, ["view", str(root), "--port", "0", "--token", token]).output
+    query = re.search(r"http://[^/]+(/\?token=\S+)", said)[1]
+    client = TestClient(app(root, token), base_url="http://localhost", follow_redirects=False)
+    assert client.get(query).status_code == 303
+    assert client.get("/api/list").status_code == 200
+    client.cookies.clear()
+    assert client.get("/api/list").status_code == 401
+
+
+def test_long_texts_are_looked_for_and_problems_with_long_names_are_shown(tmp_path):
+    name = "p" * 3000
+    make_run(tmp_path / "runs" / "a", steps=1, rollouts=False)
+    write_rollouts(tmp_path / "runs" / "a", 1, [rollout(0, name, True)])
+    client = TestClient(app(tmp_path / "runs"), base_url="http://localhost")
+    for question in ("group?of=a&step=1&problem=", "visits?run=a&problem=", "find?run=a&kind=text&q="):
+        assert client.get(f"/api/{question}{name}").status_code == 200
+
+
 # ---- the pages
 
 
@@ -231,6 +252,31 @@ def test_an_export_holds_the_answers_of_evaluations_as_the_page_asks_for_them(tm
     assert "the rollouts of 1 of 4 steps and the answers of 0 of 2 evaluations" in small
 
 
+def test_the_finders_of_an_export_know_all_of_its_steps(tmp_path, monkeypatch):
+    monkeypatch.setattr(find, "LIMIT", 2)
+    monkeypatch.setattr(find, "BUDGET_S", 0.0)
+    make_run(tmp_path / "runs" / "a", steps=6)
+    export(tmp_path / "runs" / "a", tmp_path / "a.html")
+    data = packed(tmp_path / "a.html")[1]["answers"]
+    for kind, steps in (("truncated", range(1, 7)), ("lost", (2, 4, 6)), ("hacks", (1, 3, 5))):
+        assert {hit["step"] for hit in data[f"find\nkind={kind}\nrun=a"]["found"]} == set(steps), kind
+
+
+def test_an_export_holds_the_whole_of_metrics_that_take_long_to_read(tmp_path, monkeypatch):
+    make_run(tmp_path / "runs" / "a", steps=6)
+    monkeypatch.setattr("microcoder.view.follow.BUDGET_S", 0.0)
+    export(tmp_path / "runs" / "a", tmp_path / "a.html")
+    found = packed(tmp_path / "a.html")[1]["answers"]["metrics\nrun=a"]
+    assert (found["steps"], found["behind"]) == (6, False)
+
+
+@pytest.mark.parametrize("megabytes", ["inf", "nan"])
+def test_an_export_may_be_as_large_as_it_takes(root, tmp_path, megabytes):
+    done = CliRunner().invoke(cli, ["view", str(root), "--export", str(tmp_path / "a.html"), "--export-mb", megabytes])
+    assert (done.exit_code, done.exception) == (0, None), done.output
+    assert "the rollouts of 14 of 14 steps" in done.output
+
+
 def test_a_folder_of_runs_is_exported_with_all_of_them(root, tmp_path):
     assert "A copy of 2 runs, with the rollouts of 14 of 14 steps" in export(root, tmp_path / "a.html")
 
@@ -249,6 +295,15 @@ def test_a_folder_that_is_not_there_and_a_file_that_cannot_be_written_are_refuse
     assert "cannot write" in refused(root, "--export", tmp_path / "none" / "a.html")
 
 
+@pytest.mark.parametrize("more", [(), ("--export", "a.html")])
+def test_a_folder_that_may_not_be_read_is_refused(tmp_path, monkeypatch, more):
+    def shut(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr("pathlib.Path.iterdir", shut)
+    assert f"cannot read {tmp_path}: Permission denied" in refused(tmp_path, *more)
+
+
 def test_without_the_packages_it_says_what_to_install(root, monkeypatch):
     real = builtins.__import__
 
@@ -261,6 +316,13 @@ def test_without_the_packages_it_says_what_to_install(root, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without_fastapi)
     assert "pip install 'microcoder[view]'" in refused(root)
+
+
+def test_without_the_charts_it_says_what_to_install(root, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(SystemExit, match="2"):
+        main(["view", str(root), "--port", "0"])
+    assert "pip install 'microcoder[view]'" in capsys.readouterr().err
 
 
 def served(*args):

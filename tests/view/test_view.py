@@ -139,6 +139,23 @@ def test_the_last_news_of_a_copied_run_are_what_the_run_itself_wrote(tmp_path):
     assert Questions(Library(tmp_path / "runs")).run("a")["changed"] == wrote + 9e4  # of the files
 
 
+def test_the_last_evaluation_is_shown_however_many_steps_ago_it_was(tmp_path):
+    path = make_run(tmp_path / "runs" / "a", steps=10)
+    with open(path / "metrics.jsonl", "a") as file:
+        for step in range(11, 120):
+            file.write(json.dumps({"step": step, **metrics(11), "reward": step}) + "\n")
+    state = Questions(Library(tmp_path / "runs")).run("a")
+    assert (state["step"], state["reward"], state["test_accuracy"]) == (119, 119, 0.5)
+
+
+def test_a_step_with_a_line_longer_than_others_is_still_the_last(tmp_path):
+    path = make_run(tmp_path / "runs" / "a", steps=2)
+    with open(path / "metrics.jsonl", "a") as file:
+        file.write(json.dumps({"step": 3, "reward": 0.25, "x": "x" * 100_000}) + "\n")
+    state = Questions(Library(tmp_path / "runs")).run("a")
+    assert (state["step"], state["reward"]) == (3, 0.25)
+
+
 # ---- metrics
 
 
@@ -178,10 +195,11 @@ def test_a_file_that_was_rewound_is_read_anew(tmp_path):
 def test_broken_lines_are_counted_and_passed_over(tmp_path):
     path = tmp_path / "metrics.jsonl"
     good = b'{"step": 1, "reward": 1, "a": {"b": {"c": 2}}, "d": NaN, "e": null, "f": "x"}\n'
+    good += b'{"step": NaN, "reward": 1}\n{"step": 1e999, "reward": 1}\n'
     path.write_bytes(b'\xff\n[1]\n{"reward": 1}\n{"step": "x"}\n\n' + b"[" * 100_000 + b"\n" + good)
     columns = Columns(path)
     assert rewards(columns) == [1]
-    assert columns.broken == 6
+    assert columns.broken == 8
     assert set(columns.columns) == {"reward", "a.b.c"}
 
 
@@ -268,10 +286,21 @@ def test_the_remarks_are_those_that_the_live_display_would_have_made_each_at_its
     expected = [(one.step, one.code) for n in range(1, 61) for one in new_advice(lines[:n])]
     path = tmp_path / "metrics.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step"')
-    made = Remarks(path, {})
+    made = Remarks(path, dict)
     made.update()
     assert [(one["step"], one["code"]) for one in made.found] == expected
     assert {code for _, code in expected} >= {"no_reward", "gradient_spike", "not_finite", "diversity_lost"}
+
+
+def test_the_remarks_hear_the_settings_of_a_run_that_was_resumed_with_others(tmp_path):
+    path = make_run(tmp_path / "runs" / "a", steps=2)
+    answers = Questions(Library(tmp_path / "runs"))
+    answers.remarks("a")
+    with Run.resume(path) as run:
+        run.rewind(1)
+        (path / "config.toml").write_text("[train]\neval_temperature = 0.5\n")
+        answers.remarks("a")
+        assert answers.advice.get(path / "metrics.jsonl").config == {"train": {"eval_temperature": 0.5}}
 
 
 # ---- rollouts
@@ -353,6 +382,8 @@ def test_a_damaged_file_of_rollouts_gives_what_can_be_read(answers, tmp_path):
     assert "is damaged" in answers.step("a", 10)["fault"]
     path.write_bytes(b"not gzip")
     assert answers.step("a", 10)["rows"] == 0
+    path.write_bytes(b"")
+    assert answers.step("a", 10)["fault"] == "step_00010.jsonl.gz holds no rollouts"
 
 
 def hits(answers, kind, **more):
@@ -382,6 +413,35 @@ def test_a_long_search_stops_in_time_and_says_where_to_go_on(answers, monkeypatc
     assert answers.find("a", "text", q="zzz", before=2)["next"] is None
 
 
+@pytest.mark.parametrize("of_step", [1, 64, 150])
+def test_whoever_looks_further_back_finds_every_group(tmp_path, of_step):
+    Run.create(tmp_path / "runs" / "a", "", {}).close()
+    for step in range(1, 1 + 300 // of_step):
+        rows = [rollout(n, f"p{n}", right=False, truncated=True) for n in range(of_step)]
+        write_rollouts(tmp_path / "runs" / "a", step, rows)
+    questions = Questions(Library(tmp_path / "runs"))
+    found, before = [], None
+    while not found or before is not None:
+        answer = questions.find("a", "truncated", before=before)
+        found += [(hit["step"], hit["problem"]) for hit in answer["found"]]
+        before = answer["next"]
+    assert len(found) == len(set(found)) == 300 // of_step * of_step
+    assert [step for step, _ in found] == sorted((step for step, _ in found), reverse=True)
+
+
+def test_a_search_that_finds_more_in_a_step_than_it_gives_says_so(answers, monkeypatch):
+    monkeypatch.setattr(find, "MOST", 5)
+    found = answers.find("a", "text", q="def f", before=2)
+    assert (len(found["found"]), found["note"]) == (5, "2 more of step 1 are left out")
+
+
+def test_a_program_with_two_reasons_for_suspicion_is_found_once(tmp_path):
+    Run.create(tmp_path / "runs" / "a", "", {}).close()
+    write_rollouts(tmp_path / "runs" / "a", 1, [rollout(0, "p0", right=True, code="import os\nprint(os.getpid())")])
+    (hit,) = Questions(Library(tmp_path / "runs")).find("a", "hacks")["found"]
+    assert hit["why"] == "it reads no input and prints what it likes; it reaches beyond its input: os"
+
+
 def test_an_old_run_that_takes_too_long_to_read_says_what_was_looked_at(answers, tmp_path, monkeypatch):
     (tmp_path / "runs" / "a" / "rollouts" / "groups.jsonl").unlink()
     clock = iter(range(100))
@@ -403,6 +463,7 @@ def test_an_old_run_that_takes_too_long_to_read_says_what_was_looked_at(answers,
         ("class Solution:\n    def add(self, a, b):\n        return a + b", None),
         ("def fib(n):\n    if n == 0: return 0\n    if n == 1: return 1\n    return fib(n - 1) + fib(n - 2)", None),
         ("int main() { return 0; }", None),
+        (f"def f(x):\n if x == {'-' * 2000}1: return 2\n return x", None),
         ("", None),
     ],
 )
@@ -452,6 +513,25 @@ def test_results_of_a_file_of_completions_have_no_limit_and_are_shown_and_compar
     assert questions.bench("one")["limits"] == [{"limit": 0, "problems": [["b0", 1, 4], ["b1", 0, 4]]}]
     assert questions.compare("one", "two")["problems"][0] == ("b0", [0, 1, 4, 1, 4], [0, 3, 4, 3, 4])
     assert [row["verdict"] for row in questions.group("two", 0, "b0")["rows"]] == ["accepted"] * 3 + ["wrong_answer"]
+
+
+def test_a_sample_that_was_judged_again_counts_once_with_its_last_verdict(tmp_path):
+    path = make_bench(tmp_path / "b" / "one", right=1)
+    lines = (path / "verdicts.jsonl").read_text()
+    first = lines.replace("wrong_answer", "internal_error", 1)
+    (path / "verdicts.jsonl").write_text(first + '{"id": "b0#1@64", "problem_id": "b0", "verdict": "accepted"}\n')
+    questions = Questions(Library(tmp_path / "b"))
+    assert questions.bench("one")["limits"] == [{"limit": 64, "problems": [["b0", 2, 4], ["b1", 0, 4]]}]
+    rows = questions.group("one", 64, "b0")["rows"]
+    assert [row["verdict"] for row in rows] == ["accepted", "accepted", "wrong_answer", "wrong_answer"]
+
+
+def test_a_sample_that_is_cut_at_a_limit_has_so_many_tokens(tmp_path):
+    path = make_bench(tmp_path / "b" / "one")
+    for name, was, now in (("verdicts.jsonl", "@64", "@8"), ("samples.jsonl", "20}", '20, "cuts": {"8": 5}}')):
+        (path / name).write_text((path / name).read_text().replace(was, now))
+    row = Questions(Library(tmp_path / "b")).group("one", 8, "b0")["rows"][0]
+    assert (row["completion"], row["length"], row["truncated"]) == ("```py", 8, True)
 
 
 def test_a_bench_with_a_broken_file_says_so(tmp_path):

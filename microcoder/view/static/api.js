@@ -32,7 +32,7 @@ export async function ask(question, parameters = {}) {
     throw new Refused('the server does not answer; has `microcoder view` ended?');
   }
   if (response.status === 304) return { value: before.value, changed: false };
-  if (!response.ok) throw new Refused((await response.text()).slice(0, 500) || `the server said ${response.status}`);
+  if (!response.ok) throw new Refused((await response.text()).trim().slice(0, 500) || `the server said ${response.status}`);
   const value = await response.json();
   held.delete(address);
   held.set(address, { tag: response.headers.get('ETag'), value });

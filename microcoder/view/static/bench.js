@@ -3,7 +3,7 @@
 import { answer } from './api.js';
 import { choose, empty, field, fill, h, number, percent, seen } from './dom.js';
 import { markdown } from './markdown.js';
-import { change, link } from './route.js';
+import { change, here, link } from './route.js';
 import { dots, group } from './sample.js';
 import { redraw, reveal, table } from './table.js';
 
@@ -42,7 +42,7 @@ export async function benchPage(root) {
   function listing() {
     found = null;
     redraw(body, list.bench.length ? table('Evaluations', COLUMNS, list.bench, parameters.sort ?? 'name')
-      : empty('No evaluations yet', 'Nothing under this folder holds a scores.json. Score a model, and look again:', h('code', {}, 'microcoder eval nano --suite starter')));
+      : empty('No evaluations yet', 'Nothing under this folder holds a scores.json. Evaluations of a run are written into it; those of other models below bench, which `microcoder view bench` shows. Score a run, and look again:', h('code', {}, `microcoder eval ${list.root}/NAME --suite starter`)));
   }
 
   function problems() {
@@ -77,7 +77,7 @@ export async function benchPage(root) {
   }
 
   function move(by) {
-    const next = wanted[Math.max(0, wanted.findIndex((line) => line[0] === parameters.problem)) + by];
+    const next = wanted[Math.max(0, wanted.findIndex((line) => line[0] === here().parameters.problem)) + by];
     if (next) change({ problem: next[0] });
   }
 

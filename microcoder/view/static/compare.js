@@ -2,7 +2,7 @@
 
 import { answer } from './api.js';
 import { badge, choose, empty, field, fill, h, number, percent, seen } from './dom.js';
-import { change, link } from './route.js';
+import { change, here, link } from './route.js';
 import { asked, dots, group } from './sample.js';
 import { redraw, reveal } from './table.js';
 
@@ -61,7 +61,7 @@ export async function comparePage(root) {
 
   function move(by) {
     const wanted = items().slice(0, SHOWN);
-    const next = wanted[wanted.findIndex((line) => line[0] === parameters.problem) + by];
+    const next = wanted[wanted.findIndex((line) => line[0] === here().parameters.problem) + by]; // the page may still wait for it
     if (next) change({ problem: next[0] });
   }
 

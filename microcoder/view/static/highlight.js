@@ -5,7 +5,7 @@ import { h, seen } from './dom.js';
 const TOKENS = new RegExp([
   '(?<comment>#[^\\n]*)',
   '(?<string>[rbfuRBFU]{0,2}(?:"""(?:[^\\\\]|\\\\[^])*?(?:"""|$)|\'\'\'(?:[^\\\\]|\\\\[^])*?(?:\'\'\'|$)|"(?:[^"\\\\\\n]|\\\\.)*"?|\'(?:[^\'\\\\\\n]|\\\\.)*\'?))',
-  '(?<number>\\b(?:0[xXoObB][\\da-fA-F_]+|\\d[\\d_]*\\.?[\\d_]*(?:[eE][+-]?\\d+)?)\\b)',
+  '(?<number>\\b(?:0[xXoObB][\\da-fA-F_]+|\\d[\\d_]*(?:\\.[\\d_]*)?(?:[eE][+-]?\\d+)?)\\b)',
   '(?<keyword>\\b(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|match|case|None|True|False)\\b)',
   '(?<name>\\b[A-Za-z_]\\w*(?=\\s*\\())',
   '(?<word>[A-Za-z_]\\w*)',
@@ -35,10 +35,10 @@ export function completion(text) {
   const flush = () => {
     const body = lines.join('\n');
     if (fence !== null) parts.push(h('pre', { class: 'code', tabindex: '0' }, h('code', {}, fence === 'python' ? python(body) : seen(body))));
-    else if (body.trim()) parts.push(h('p', { class: 'prose' }, seen(body.replace(/^\n+|\n+$/g, ''))));
+    else if (body.trim()) parts.push(h('p', { class: 'prose' }, seen(body.replace(/^\n+/, '').trimEnd())));
     lines = [];
   };
-  for (const line of String(text ?? '').split('\n')) {
+  for (const line of String(text ?? '').split(/\r?\n/)) {
     const mark = /^\s*(`{3,}|~{3,})\s*([\w.{}-]*)/.exec(line);
     if (!mark) lines.push(line);
     else if (fence === null) { flush(); fence = /^(|python3?|py3?)$/i.test(mark[2].replace(/[{}.]/g, '')) ? 'python' : mark[2]; }

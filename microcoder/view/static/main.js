@@ -22,7 +22,7 @@ const KEYS = [
 ];
 const main = document.getElementById('main');
 const help = document.getElementById('help');
-let page = null; // { path, update, tick, keys, end }
+let page = null; // { path, update, updated, tick, keys, end }; null while one is made
 let turn = 0;
 
 async function show() {
@@ -35,20 +35,23 @@ async function show() {
   }
   try {
     if (page?.path === path) {
-      await page.update(parameters);
+      await page.updated?.catch(() => {}); // one after the other, or a slow answer would take the place of a later one
+      if (mine !== turn) return;
+      await (page.updated = page.update(parameters));
       return;
     }
     page?.end?.();
-    const moved = page !== null;
+    page = null;
+    document.querySelector('.live').hidden = true; // pages about runs show it
+    const moved = main.querySelector('.page') !== null;
     const root = h('div', { class: 'page' });
     const make = PAGES[path];
     if (!make) throw new Error(`there is no page ${path}`);
-    page = { path, update: async () => {} };
     const made = { path, ...(await make(root, parameters)) };
     if (mine !== turn) return made.end?.();
     page = made;
     fill(main, root);
-    await page.update(parameters);
+    await (page.updated = page.update(parameters));
     document.title = `${root.querySelector('h1')?.textContent ?? 'MicroCoder'} – MicroCoder`;
     if (moved) main.focus({ preventScroll: true });
   } catch (error) {
@@ -66,6 +69,7 @@ async function tick() {
       main.classList.remove('stale');
     } catch (error) {
       main.classList.add('stale');
+      main.dataset.stale = `${error.message}; what is shown may be old`;
       say(error.message);
     }
   }

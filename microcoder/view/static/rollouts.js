@@ -22,11 +22,11 @@ export async function rolloutsPage(root, first) {
   const search = h('input', { type: 'search', 'data-search': true, placeholder: 'in text and messages', onchange: () => change({ find: search.value ? 'text' : '', q: search.value, problem: '', row: '' }) });
   fill(root, h('div', { class: 'title' }, h('h1', {}, `${seen(run)}: rollouts`)), tabs(run, '/rollouts'), bar, note, h('div', { class: 'split' }, side, main));
 
-  const test = () => parameters.of === 'test';
+  const test = (of = parameters) => of.of === 'test';
   const steps = () => (test() ? known.test : known.train);
-  const kind = () => (!test() && KINDS.some(([name]) => name === parameters.find) ? parameters.find : '');
-  const step = () => (parameters.step !== undefined && parameters.step !== '' ? Number(parameters.step) : steps().at(-1));
-  const at = () => items.findIndex((item) => item.problem === parameters.problem && item.step === step() && (item.row === undefined || String(item.row) === String(parameters.row ?? item.row)));
+  const kind = (of = parameters) => (!test(of) && KINDS.some(([name]) => name === of.find) ? of.find : '');
+  const step = (of = parameters) => (of.step !== undefined && of.step !== '' ? Number(of.step) : steps().at(-1));
+  const at = (of = parameters) => items.findIndex((item) => item.problem === of.problem && item.step === step(of) && (item.row === undefined || String(item.row) === String(of.row ?? item.row)));
 
   function controls() {
     const all = steps(), place = all.indexOf(step());
@@ -35,9 +35,9 @@ export async function rolloutsPage(root, first) {
     const button = (words, name, by) => h('button', { type: 'button', 'aria-label': name, disabled: all[place + by] === undefined, onclick: () => move(place + by) }, words);
     if (document.activeElement !== search) search.value = parameters.q ?? '';
     const kinds = exported() ? KINDS.filter(([name]) => name !== 'text') : KINDS;
-    redraw(bar, known.test.length ? field('Answers of', choose([['', 'training'], ['test', 'evaluations']], parameters.of ?? '', (of) => change({ of, step: '', problem: '', row: '', find: '', q: '' }))) : null,
-      test() ? null : field('Find', choose(kinds, kind(), (find) => change({ find, q: find === 'text' ? parameters.q : '', problem: '', row: '' }))), exported() || test() ? null : field('Search', search),
-      kind() ? null : h('div', { class: 'field' }, h('span', {}, `Step (${number(all.length)} with ${test() ? 'evaluations' : 'rollouts'})`), h('span', { class: 'pair' }, button('‹', 'Previous step', -1), exact, slider, button('›', 'Next step', 1))));
+    redraw(bar, known.test.length || test() ? field('Answers of', choose([['', 'training'], ['test', 'evaluations']], parameters.of ?? '', (of) => change({ of, step: '', problem: '', row: '', find: '', q: '' }))) : null,
+      test() || !all.length ? null : field('Find', choose(kinds, kind(), (find) => change({ find, q: find === 'text' ? parameters.q : '', problem: '', row: '' }))), exported() || test() || !all.length ? null : field('Search', search),
+      kind() || !all.length ? null : h('div', { class: 'field' }, h('span', {}, `Step (${number(all.length)} with ${test() ? 'evaluations' : 'rollouts'})`), h('span', { class: 'pair' }, button('‹', 'Previous step', -1), exact, slider, button('›', 'Next step', 1))));
   }
 
   function move(place) {
@@ -45,8 +45,10 @@ export async function rolloutsPage(root, first) {
     change({ step: steps()[place], problem: '', row: '', find: '', q: '' });
   }
 
-  function pick(place) {
-    const item = items[place];
+  const listing = (of) => (kind(of) ? `${kind(of)} ${of.q ?? ''}` : `${of.of ?? ''} step ${step(of)}`);
+
+  function pick(of, by) {
+    const item = listing(of) === listed ? items[at(of) + by] : null; // else its list is still on the way
     if (item) change({ step: item.step, problem: item.problem, row: item.row ?? '' });
   }
 
@@ -55,9 +57,9 @@ export async function rolloutsPage(root, first) {
     h('span', { class: 'words' }, h('span', { class: 'two' }, seen(item.why ?? item.title)), item.truncated && !item.why ? [' ', badge(`${item.truncated} truncated`, 'mark')] : null, item.masked && !item.why ? [' ', badge(`${item.masked} masked`, 'mark')] : null)));
 
   async function list() {
-    const key = kind() ? `${kind()} ${parameters.q ?? ''}` : `${parameters.of ?? ''} step ${step()}`;
+    const key = listing(parameters);
     if (key === listed) return;
-    listed = key;
+    listed = '';
     if (!kind()) {
       const found = await answer('step', { run, step: step(), test: test() || null });
       items = found.groups.map((one) => ({ ...one, step: found.step }));
@@ -67,12 +69,15 @@ export async function rolloutsPage(root, first) {
       items = [];
       await further(null);
     }
+    listed = key;
     fill(side, items.map(entry), more());
   }
 
   let next = null;
   async function further(before) {
+    const list = items;
     const found = parameters.find === 'text' && !parameters.q ? { found: [], next: null, note: 'type what to look for' } : await answer('find', { run, kind: kind(), q: kind() === 'text' ? parameters.q : '', before });
+    if (list !== items) return; // another list was asked for meanwhile
     items.push(...found.found);
     next = found.next;
     const words = `${number(items.length)} found: ${ABOUT[kind()]}${found.note ? `; ${found.note}` : ''}`;
@@ -80,7 +85,7 @@ export async function rolloutsPage(root, first) {
     say(words);
   }
 
-  const more = () => (kind() && next !== null && !exported() ? h('li', {}, h('button', { type: 'button', onclick: async () => { await further(next); fill(side, items.map(entry), more()); mark(); } }, `Look further back than step ${next}`)) : null);
+  const more = () => (kind() && next !== null && !exported() ? h('li', {}, h('button', { type: 'button', onclick: async (event) => { event.target.disabled = true; try { await further(next); } finally { fill(side, items.map(entry), more()); mark(); } } }, `Look further back than step ${next}`)) : null);
 
   function mark() {
     const place = at();
@@ -117,18 +122,24 @@ export async function rolloutsPage(root, first) {
     update: async (now) => {
       if (now.run !== run) return location.reload();
       parameters = now;
-      if (!steps().length) return fill(main, known.running ? empty('No rollouts yet', 'A run writes what it sampled after each step; it appears here by itself.') : empty('No rollouts', 'This run has ended and holds no rollouts: none were written, or they were removed.'));
+      if (!steps().length) {
+        listed = shown = '';
+        controls();
+        fill(note);
+        fill(side);
+        return fill(main, test() ? empty('No answers of evaluations', 'They are kept with the rollouts of a run.') : known.running ? empty('No rollouts yet', 'A run writes what it sampled after each step; it appears here by itself.') : empty('No rollouts', 'This run has ended and holds no rollouts: none were written, or they were removed.'));
+      }
       controls();
       await list();
       await draw();
       mark();
     },
     keys: (key) => {
-      const place = at();
-      if (key === 'j') pick(place + 1);
-      else if (key === 'k') pick(place - 1);
-      else if (key === 'n') move(steps().indexOf(step()) + 1);
-      else if (key === 'p') move(steps().indexOf(step()) - 1);
+      const now = here().parameters; // the page may still wait for what it shows
+      if (key === 'j') pick(now, 1);
+      else if (key === 'k') pick(now, -1);
+      else if (key === 'n') move(steps().indexOf(step(now)) + 1);
+      else if (key === 'p') move(steps().indexOf(step(now)) - 1);
       else return false;
       return true;
     },

@@ -25,3 +25,7 @@ export function change(parameters, quiet = false) {
     window.dispatchEvent(new HashChangeEvent('hashchange'));
   } else location.hash = address;
 }
+
+// Names in one parameter. They are parted by commas, which the name of a folder may hold too.
+export const joined = (names) => names.map((name) => name.replace(/[%,]/g, encodeURIComponent)).join(',');
+export const parted = (text) => (text ?? '').split(',').map((name) => name.replace(/%2C|%25/g, decodeURIComponent));

@@ -3,7 +3,7 @@
 import { answer, ask, exported, Refused } from './api.js';
 import { chartGrid, fetchPlotly } from './charts.js';
 import { badge, choose, duration, empty, field, fill, h, number, percent, say, seen, when } from './dom.js';
-import { change, link } from './route.js';
+import { change, joined, link, parted } from './route.js';
 import { statusBadge } from './runs.js';
 import { redraw } from './table.js';
 import { COLOURS, STROKES } from './traces.js';
@@ -28,7 +28,7 @@ export async function runPage(root, first) {
   const hint = h('p', { class: 'quiet' }, 'Drag in a chart to zoom into all of them; double-click to go back. Ticks below: evaluations; dashed lines: stages; triangles above: remarks.');
   fill(root, head, said, bar, notes, grid, hint, setup(run));
 
-  const others = () => (parameters.with ?? '').split(',').filter((other) => other && other !== name);
+  const others = () => parted(parameters.with).filter((other) => other && other !== name);
 
   function title() {
     const facts = [
@@ -58,9 +58,9 @@ export async function runPage(root, first) {
     const free = list.runs.filter((other) => other.name !== name && !others().includes(other.name)).map((other) => [other.name, seen(other.name)]);
     redraw(bar, field('Smoothing', h('span', { class: 'pair' }, slider, shown)), h('label', { class: 'check' }, log, 'Log scale'),
       parameters.range ? h('button', { type: 'button', onclick: () => change({ range: '' }, true) }, 'Whole run') : null,
-      free.length ? field('Overlay', choose([['', 'add a run…'], ...free], '', (other) => other && change({ with: [...others(), other].join(',') }))) : null,
+      free.length ? field('Overlay', choose([['', 'add a run…'], ...free], '', (other) => other && change({ with: joined([...others(), other]) }))) : null,
       others().length ? h('span', { class: 'chip' }, swatch(0), seen(name)) : null,
-      others().map((other, n) => h('button', { type: 'button', class: 'chip', 'aria-label': `remove ${other}`, onclick: () => change({ with: others().filter((one) => one !== other).join(',') }) }, swatch(n + 1), `${seen(other)} ×`)));
+      others().map((other, n) => h('button', { type: 'button', class: 'chip', 'aria-label': `remove ${other}`, onclick: () => change({ with: joined(others().filter((one) => one !== other)) }) }, swatch(n + 1), `${seen(other)} ×`)));
   }
 
   function draw() {
@@ -69,8 +69,9 @@ export async function runPage(root, first) {
     const runs = loaded.map((one, n) => (n === 0 && part && usable ? { ...one, data: { ...part, stages: one.data.stages } } : one));
     charts.show(runs, { smooth: Number(parameters.smooth ?? 1), log: parameters.log === '1', range: usable }, remarks);
     const broken = loaded.filter((one) => one.data.broken).map((one) => `${one.data.broken} lines of ${one.name}’s metrics.jsonl cannot be read and are left out`);
-    fill(notes, seen(broken.join('; ')));
-    notes.hidden = !broken.length;
+    const faults = [...broken, ...loaded.map((one) => one.fault).filter(Boolean)];
+    fill(notes, seen(faults.join('; ')));
+    notes.hidden = !faults.length;
     const nothing = grid.querySelector('.empty');
     if (loaded[0]?.data.steps) nothing?.remove();
     else if (!nothing) grid.append(['running', 'silent', 'unknown'].includes(run.status) ? empty('No steps yet', 'The first line of metrics.jsonl is written when the first step has ended; it appears here by itself.') : empty('No steps', 'This run ended before its first step.'));
@@ -93,6 +94,7 @@ export async function runPage(root, first) {
         found.push({ name: other, data: got.value });
       } catch (error) {
         if (other === name || !(error instanceof Refused)) throw error;
+        found.push({ name: other, data: { steps: 0, series: {} }, fault: error.message }); // the others keep their colours
       }
     }
     fresh ||= found.length !== loaded.length;

@@ -2,10 +2,12 @@
 
 import { ask, exported } from './api.js';
 import { ago, badge, choose, day, duration, empty, field, fill, h, number, percent, say, seen } from './dom.js';
-import { change, go, link } from './route.js';
+import { change, go, joined, link } from './route.js';
 import { redraw, table } from './table.js';
 
 const STATUS = { running: 'good', finished: 'done', failed: 'bad', stopped: 'warn', interrupted: 'warn', silent: 'warn', unknown: '' };
+
+const since = (seconds) => ago(Math.max(0, Date.now() / 1000 - seconds));
 
 export const statusBadge = (run) => badge(run.status, STATUS[run.status] ?? '');
 
@@ -18,7 +20,7 @@ export async function runsPage(root) {
   const bar = h('div', { class: 'bar' });
   const filter = h('input', { type: 'search', placeholder: 'name, model, preset', 'data-search': true, oninput: () => change({ q: filter.value }, true) });
   const states = h('span');
-  const overlay = h('button', { type: 'button', class: 'primary', onclick: () => { const [run, ...others] = picked; go('/run', { run, with: others.join(',') }); } });
+  const overlay = h('button', { type: 'button', class: 'primary', onclick: () => { const [run, ...others] = picked; go('/run', { run, with: joined(others) }); } });
   const facing = h('button', { type: 'button', onclick: () => { const [a, b] = picked; go('/compare', { a, b }); } }, 'Compare rollouts');
   fill(bar, field('Filter', filter), states, overlay, exported() ? null : facing);
   fill(root, h('h1', {}, 'Runs'), count, bar, body);
@@ -36,7 +38,7 @@ export async function runsPage(root) {
     { key: 'd', title: 'D', number: true, value: (run) => run.diversity, cell: (run) => number(run.diversity) },
     { key: 'length', title: 'Length', number: true, value: (run) => run.length_mean, cell: (run) => number(run.length_mean) },
     { key: 'left', title: 'Time left', number: true, value: (run) => run.left_s, cell: (run) => duration(run.left_s) },
-    { key: 'changed', title: 'Last news', number: true, value: (run) => run.changed, cell: (run) => (exported() ? day(run.changed) : ago(Math.max(0, Date.now() / 1000 - run.changed))) },
+    { key: 'changed', title: 'Last news', number: true, value: (run) => run.changed, cell: (run) => (exported() ? day(run.changed) : h('time', { 'data-at': run.changed }, since(run.changed))) },
   ];
 
   function pick(name, on) {
@@ -78,6 +80,7 @@ export async function runsPage(root) {
     list = got.value;
     document.querySelector('.live').hidden = exported() !== null || !list.runs.some((run) => run.status === 'running');
     if (first || got.changed) draw();
+    else body.querySelectorAll('time').forEach((element) => fill(element, since(Number(element.dataset.at)))); // of a run that is silent too
   }
 
   await refresh();

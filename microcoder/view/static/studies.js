@@ -13,7 +13,7 @@ export async function studiesPage(root) {
 
   async function update(now) {
     if (!list.studies.length) {
-      return fill(body, empty('No studies yet', 'Nothing under this folder holds a report.json. A study is run and reported by:', h('code', {}, 'microcoder study --help')));
+      return fill(body, empty('No studies yet', 'Nothing under this folder holds a report.json. Studies are written to studies-out, unless --out names another folder; `microcoder view studies-out` shows them. A study is run and reported by:', h('code', {}, 'microcoder study --help')));
     }
     const names = list.studies.map((one) => one.name);
     const others = names.length > 1 ? h('ul', {}, names.map((name) => h('li', {}, h('a', { href: link('/studies', { study: name }), 'aria-current': name === now.study ? 'true' : null }, seen(name))))) : null;

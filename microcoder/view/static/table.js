@@ -7,7 +7,7 @@ import { change } from './route.js';
 export function table(caption, columns, rows, sort) {
   const down = sort?.startsWith('-');
   const by = columns.find((column) => column.key === sort?.replace(/^-/, ''));
-  const sorted = by?.value ? [...rows].sort((a, b) => (down ? -1 : 1) * order(by.value(a), by.value(b))) : rows;
+  const sorted = by?.value ? [...rows].sort((a, b) => order(by.value(a), by.value(b), down ? -1 : 1)) : rows;
   const head = columns.map((column) => {
     const current = by === column;
     const state = current ? (down ? 'descending' : 'ascending') : column.value ? 'none' : null;
@@ -25,10 +25,10 @@ export function table(caption, columns, rows, sort) {
   return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption }, element);
 }
 
-function order(a, b) {
+function order(a, b, sign) {
   const none = (value) => value === null || value === undefined || value === '';
-  if (none(a) || none(b)) return none(a) - none(b);
-  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true });
+  if (none(a) || none(b)) return none(a) - none(b); // what has no value comes last, either way
+  return sign * (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
 }
 
 // Scrolls a list to one of its entries, and nothing but the list.
