@@ -135,7 +135,7 @@ ONE = {"id": "a", "tests": [{"input": "1", "output": "1"}]}
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
-        ([ONE, ONE], {}, r"mine\.jsonl:2: .*already on line 1.*mend the line"),
+        ([ONE, ONE], {}, r"mine\.jsonl: problem 'a' is there twice .*mend the line"),
         ([ONE, {"id": "b"}], {}, r"mine\.jsonl:2: .*\"tests\" is empty"),
         (mbpp_rows([1, 1]), {}, "'mbpp/1' is there twice"),
         ([{"what": 1}], {}, "no layout that is known"),
