@@ -15,6 +15,7 @@
 set -euo pipefail
 : "${MODEL:?a model: a GGUF file, a folder or a hub id}" "${DATA:?the folder of prepare and forge}" "${OUT:?a folder for the results}"
 STYLE=${STYLE:-code} LIMIT=${LIMIT:-512} TEMPERATURE=${TEMPERATURE:-1.0}
+BATCH=${BATCH:-32}           # problems a step, two updates
 STEPS=${STEPS:-100} SEEDS=${SEEDS:-0 1 2} ARMS=${ARMS:-grpo_plus grpo microcoder dapo-equal examples}
 RATES=${RATES-5e-7 1e-6} RATES_ALL=${RATES_ALL-1e-6 2e-6} RATE_STEPS=${RATE_STEPS:-$STEPS}
 EVERY=${EVERY:-10}           # steps between evaluations
@@ -29,7 +30,7 @@ PYTHON=${PYTHON:-python}
 DAPO_STEPS=${DAPO_STEPS:-$((STEPS / 2))} TURN_STEPS=${TURN_STEPS:-$((STEPS * 11 / 20))}
 
 common=(data.style="$STYLE" grpo.temperature="$TEMPERATURE" train.max_response_tokens="$LIMIT"
-        train.train_batch_size=32 train.ppo_mini_batch_size=16 train.pass_tokens="$PASS_TOKENS" rollout.memory="$MEMORY"
+        train.train_batch_size="$BATCH" train.ppo_mini_batch_size=$((BATCH / 2)) train.pass_tokens="$PASS_TOKENS" rollout.memory="$MEMORY"
         train.save_every="$SAVE_EVERY" data.test="$DATA/validation-forged.jsonl.gz"
         judge.reuse=true)  # all tests of a program in one process: 0.7 of the CPU time; scores are without it
 tries=16

@@ -11,18 +11,24 @@
 #   small     the truncation study of testbed-small on the CPU cores that the judge leaves: ROOT/bed/model is its model
 #   engines   SIDE_STEPS steps of SIDE_MODEL by each sampler, and FSDP2 in a world of one
 #   verl      the same by verl with vLLM; its wheels come in ROOT/verlw
+#   forge     ROOT/data/train-forged.jsonl.gz from ROOT/data/problems.parquet (which `prepare` leaves in pipeline/out/dataset),
+#             while other files travel: minutes on 16 cores, half an hour on two
 #   main      ROOT/w/part.* joined are the model, ROOT/data is what `prepare` and `forge` wrote; ROOT/end holds the time
 #             (seconds since 1970) at which all must be packed. REST seconds before it all arms end with one common step,
 #             so that they are alike, and are scored. Two runs of 1.5B fit: each takes 54 to 56 GiB where the plan says 42
+#   arms      in the place of main: runs of STEPS steps, two at a time, as many as can end and be scored before ROOT/end.
+#             Gains come within 25 steps, so this is how several seeds of an arm fit into half an hour:
+#                 STYLE=code LIMIT=1024 SCORED_AT=1024 BATCH=64 RATE=3e-6 STEPS=24 EVERY=8 SEEDS="0 1" half_hour.sh arms
 #   pack      what came of all of it, as files of at most 15 MB
 #
-# ROOT/ok/NAME says that files are complete (bundle, vllm, verl, weights); logs are in ROOT/log.
+# ROOT/ok/NAME says that files are complete (bundle, vllm, verl, data, weights; forged, where ROOT/data brings them forged);
+# logs are in ROOT/log.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 ROOT=${ROOT:-$HOME} REST=${REST:-280} INTO=${INTO:-/dev/shm/out}
-ARMS=${ARMS:-grpo_plus microcoder} SEEDS=${SEEDS:-0} RATE=${RATE:-2e-6} STYLE=${STYLE:-reason} LIMIT=${LIMIT:-640}
+ARMS=${ARMS:-grpo_plus microcoder} SEEDS=${SEEDS:-0} RATE=${RATE:-2e-6} BATCH=${BATCH:-32} STYLE=${STYLE:-reason} LIMIT=${LIMIT:-640}
 SCORED_AT=${SCORED_AT:-640 1280} STEPS=${STEPS:-100} EVERY=${EVERY:-20} TOGETHER=${TOGETHER:-2} WORKERS=${WORKERS:-6} MEMORY=${MEMORY:-0.05}
-SMALL_SEEDS=${SMALL_SEEDS:-6} FIRST_SEED=${FIRST_SEED:-2} SMALL_TOGETHER=${SMALL_TOGETHER:-6}
+FORGE_TOGETHER=${FORGE_TOGETHER:-7} SMALL_SEEDS=${SMALL_SEEDS:-6} FIRST_SEED=${FIRST_SEED:-2} SMALL_TOGETHER=${SMALL_TOGETHER:-6}
 SIDE_MODEL=${SIDE_MODEL:-$ROOT/smollm2} SIDE_DATA=${SIDE_DATA:-$ROOT/data/mbpp-train.jsonl.gz}
 SIDE_STEPS=${SIDE_STEPS:-4} SIDE_PROBLEMS=${SIDE_PROBLEMS:-16} SIDE_LIMIT=${SIDE_LIMIT:-256}
 ENGINES=${ENGINES:-colocate server fsdp replicated server-ahead graph} NAME=${NAME:-engines}
@@ -110,13 +116,19 @@ for part in "$@"; do
             said "verl.sh $arm: exit status $?"
         done
         OUT=$ROOT/side/verl bash benchmarks/gpu/verl.sh report >> "$ROOT/log/verl.log" 2>&1 ;;
-    main)
+    forge)
+        until_there env
+        until_there data
+        nice -n 5 "$ROOT/env/bin/python" -m benchmarks.gpu forge --problems "$ROOT/data/problems.parquet" --data "$ROOT/data" \
+            --together "$FORGE_TOGETHER" > "$ROOT/log/forge.log" 2>&1 && touch "$ROOT/ok/forged" || said "forge FAILED" ;;
+    main | arms)
         until_there env
         until_there weights
-        [ -e "$ROOT/model.gguf" ] || cat "$ROOT"/w/part.* > "$ROOT/model.gguf"
-        sha256sum "$ROOT/model.gguf" >> "$ROOT/log/said"
+        until_there forged
+        [ -n "${MODEL:-}" ] || [ -e "$ROOT/model.gguf" ] || cat "$ROOT"/w/part.* > "$ROOT/model.gguf"
+        [ -n "${MODEL:-}" ] || sha256sum "$ROOT/model.gguf" >> "$ROOT/log/said"
         export MODEL=${MODEL:-$ROOT/model.gguf} DATA=$ROOT/data OUT=$INTO PYTHON=$ROOT/env/bin/python
-        export STYLE LIMIT SCORED_AT STEPS TOY_STEPS SEEDS ARMS TOGETHER WORKERS EVERY MEMORY SAVE_EVERY=1000000
+        export STYLE LIMIT SCORED_AT STEPS TOY_STEPS SEEDS ARMS TOGETHER WORKERS EVERY MEMORY BATCH SAVE_EVERY=1000000
         mkdir -p "$INTO/lr"
         echo "train.lr=$RATE" > "$INTO/lr/chosen"
         if [ "${MPS:-yes}" = yes ] && nvidia-cuda-mps-control -d >> "$ROOT/log/mps.log" 2>&1; then  # kernels of several runs at a time
@@ -126,11 +138,13 @@ for part in "$@"; do
         touch "$ROOT/ok/alone"  # the parts beside it have had the GPU until now
         for beside in $(cat "$ROOT/ok/beside" 2> /dev/null); do kill -- "-$beside" 2> /dev/null; done
         pkill -9 'raylet|gcs_server'
-        bash benchmarks/gpu/campaign.sh arms > "$ROOT/log/main.log" 2>&1 &
-        sleep $(($(left) - REST))
-        STEPS=$(one_step) TOY_STEPS=$STEPS
-        wait $!
-        said "all have made $STEPS steps, $(left) s before the end"
+        if [ "$part" = main ]; then
+            bash benchmarks/gpu/campaign.sh arms > "$ROOT/log/main.log" 2>&1 &
+            sleep $(($(left) - REST))
+            STEPS=$(one_step) TOY_STEPS=$STEPS
+            wait $!
+            said "all have made $STEPS steps, $(left) s before the end"
+        fi
         BUDGET=$(($(left) - 45)) bash benchmarks/gpu/campaign.sh arms >> "$ROOT/log/main.log" 2>&1
         touch "$ROOT/ok/main" ;;
     pack)
@@ -140,7 +154,7 @@ for part in "$@"; do
         tar cJf "$target/side.tar.xz" -C "$ROOT" --exclude=checkpoints --exclude='*.safetensors' --exclude='*.pt' --exclude=untied side 2> /dev/null
         ls -l "$target" ;;
     *)
-        echo "no part is named $part; there are: install small engines verl main pack" >&2
+        echo "no part is named $part; there are: install small engines verl forge main arms pack" >&2
         exit 2 ;;
     esac
     said "$part ends"
