@@ -97,9 +97,14 @@ def sources(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """Of every file but the report; outside of dataset/ without what was measured: seconds of steps and references."""
+    """Of every file but the report and the lock, which names a process.
+
+    Outside of dataset/ without what was measured: seconds of steps and references.
+    """
     found: dict[str, Any] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "report.html"):
+    for path in sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.name not in ("report.html", ".lock")
+    ):
         name = str(path.relative_to(folder))
         text = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
         measured = rb'"(seconds|reference_cpu_s|reference_total_s)": [\d.e-]+'
