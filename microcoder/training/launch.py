@@ -36,7 +36,7 @@ from ..runs.plot import plot_dynamics
 from ..sampling import VllmError
 from ..schema import Problem
 from ..starter.drafts import LABELS
-from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
+from .plan import Batches, PlanError, batches, beyond, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import (
     Silent,
@@ -174,6 +174,8 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     if devices() > 1:
         observer.note(f"layout: {words(config.run.layout, devices())}")
     observer.note(f"memory: {need.words()}")
+    if warning := beyond(need):
+        observer.note(warning)
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     if config.judge.workers == "auto" and config.judge.on == "here":
