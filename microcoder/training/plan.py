@@ -253,8 +253,8 @@ def stacked(config: Config, source: ModelSource) -> str:
     if not (source.adapter and config.model.lora_rank):
         return ""
     return (
-        f"{source.name} is an adapter, and a checkpoint of another one on top of it would name only the model below "
-        f"both; merge it first: microcoder export {source.name} FOLDER, then model.name=FOLDER; or set model.lora_rank=0"
+        f"{source.name} is an adapter, and the checkpoints of another one on top of it would name only the model below "
+        f"both; merge it first: microcoder export {source.name} FOLDER, then model.name=FOLDER; or model.lora_rank=0"
     )
 
 
