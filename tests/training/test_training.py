@@ -170,6 +170,18 @@ def test_a_run_that_begins_with_an_adapter_takes_the_adapted_model_as_its_refere
     assert line["kl"] < 1e-9  # before the first update the policy is its reference
 
 
+@pytest.mark.long
+def test_a_kl_is_not_taken_to_another_model_than_that_with_which_the_run_began(tmp_path):
+    of, words = tmp_path / "of", ("grpo.preset=grpo", f"model.name={tmp_path / 'of'}")
+    trained(of, "train.steps=1")
+    trained(tmp_path / "run", *words, "train.steps=1")
+    resumed(of)  # it has newer weights now
+    with pytest.raises(PlanError, match="was begun with checkpoint-1 of .* which has checkpoint-2 now"):
+        resumed(tmp_path / "run", *words)
+    shutil.rmtree(of / "checkpoints" / "checkpoint-2")
+    assert len(resumed(tmp_path / "run", *words)) == 2
+
+
 def test_a_checkpoint_that_a_kill_has_cut_off_takes_the_place_of_no_whole_one(tmp_path):
     for number in (3, 4, 6):  # the run was killed while it wrote the last one, and went on from the one before
         (tmp_path / "checkpoints" / f"checkpoint-{number}").mkdir(parents=True)
