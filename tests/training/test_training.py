@@ -176,7 +176,7 @@ def test_a_kl_is_not_taken_to_another_model_than_that_with_which_the_run_began(t
     trained(of, "train.steps=1")
     trained(tmp_path / "run", *words, "train.steps=1")
     resumed(of)  # it has newer weights now
-    with pytest.raises(PlanError, match="was begun with checkpoint-1 of .* which has checkpoint-2 now"):
+    with pytest.raises(PlanError, match=r"was begun with checkpoint-1 of .* which has checkpoint-2 now"):
         resumed(tmp_path / "run", *words)
     shutil.rmtree(of / "checkpoints" / "checkpoint-2")
     assert len(resumed(tmp_path / "run", *words)) == 2
