@@ -102,7 +102,7 @@ def choose_temperature(probes: Sequence[TemperatureProbe]) -> Choice:
         )
         return Choice(own.temperature, reason, values)
     good = [n for n in allowed if found[n] >= SIGNAL * top]
-    one = probes[min(allowed, key=lambda n: (abs(2 * n - good[0] - good[-1]), -n))]
+    one = probes[min(good, key=lambda n: (abs(2 * n - good[0] - good[-1]), -n))]
     low, high = (probes[n].temperature for n in (good[0], good[-1]))
     reason = (
         f"T = {one.temperature:g} is the middle of {low:g} to {high:g}, where the signal is at least {SIGNAL:.0%} of "

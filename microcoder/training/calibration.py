@@ -144,8 +144,8 @@ class Notes:
             [config.train.max_response_tokens, config.train.seed, count, devices()],
         ]
         folders = [Path(folder) for folder in (source.path, source.adapter) if folder]
-        weights = sorted(file for folder in folders for file in folder.glob("*.safetensors"))
-        stamps = [_stamp(path) for path in (Path(config.data.train), *weights) if path.is_file()]
+        files = sorted(file for folder in folders if folder.is_dir() for file in folder.iterdir())
+        stamps = [_stamp(path) for path in (Path(config.data.train), *files) if path.is_file()]
         text = json.dumps([relevant, stamps], sort_keys=True)
         self.path = cache() / "calibrations" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 

@@ -16,7 +16,7 @@ from ..models.source import find
 from ..models.weights import load_shape, load_tokenizer
 from .memory import GIB, Device, MemoryPlan, here, saved_bytes
 from .model_shape import ModelShape
-from .plan import Batches, batches, lacking, order, probe_words, settled, stages_of
+from .plan import Batches, batches, beyond, lacking, order, probe_words, settled, stacked, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import devices, torchrun
 from .ranks import wanted as ranks_wanted
@@ -79,6 +79,8 @@ def describe(
         made.say("layout", words(most.config.run.layout, ranks))
         made.say("memory", "on each device " * (ranks > 1) + most.words())
         made.say("sampling", most.sampling_words())
+        if warning := beyond(most):
+            made.say("", warning)
         made.say("checkpoints", _disk(most))
         made.missing += filter(None, [need.lack()])
     elif not trl:
@@ -124,6 +126,7 @@ def _model(config: Config, made: TrainingPlan, tell: Callable[[str], None] | Non
         made.say("model", name)
         made.missing.append(f"the model {name}: {str(error).splitlines()[0]}")
         return ModelShape.guess(name), None
+    made.missing += filter(None, [stacked(config, source)])
     shape = ModelShape.of(model, config.model.lora_targets)
     how = f"LoRA of rank {config.model.lora_rank}" if config.model.lora_rank else "all weights"
     note = f" ({source.note})" if source.note else ""

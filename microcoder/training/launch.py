@@ -28,7 +28,7 @@ from ..files import FileError
 from ..grpo import Stage, plan, segments
 from ..judge import JudgeError
 from ..judge.remote import open_judge
-from ..models import NANO, ModelError, resolve
+from ..models import NANO, ModelError, ModelSource, resolve
 from ..models.weights import load_tokenizer
 from ..runs import Run, RunError, latest_checkpoint, read_info, read_metrics
 from ..runs.disk import write_whole
@@ -36,7 +36,7 @@ from ..runs.plot import plot_dynamics
 from ..sampling import VllmError
 from ..schema import Problem
 from ..starter.drafts import LABELS
-from .plan import Batches, PlanError, batches, fitted, lacking, stages_of
+from .plan import Batches, PlanError, batches, beyond, fitted, lacking, stages_of
 from .problems import ProblemsError, load_problems, overlap, with_prompts
 from .ranks import (
     Silent,
@@ -165,8 +165,9 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     loaded = problems_of(config, tokenizer, observer)
     longest = max(len(prompt) for _, prompts in loaded.values() for prompt in prompts)
     need = fitted(with_layout(config, run), source, longest)
+    began = same_start(config, source, run)
     begin(config, run, observer)
-    run.update(layout=need.config.run.layout, processes=devices())
+    run.update(layout=need.config.run.layout, processes=devices(), start=began)
     together()
     config = need.config
     counts = batches(config, devices())
@@ -174,6 +175,8 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     if devices() > 1:
         observer.note(f"layout: {words(config.run.layout, devices())}")
     observer.note(f"memory: {need.words()}")
+    if warning := beyond(need):
+        observer.note(warning)
     most = max(counts.responses, len(loaded["test"][0]) * config.train.eval_tries)
     options = {**config.judge.options(), "queue": 2 * most}  # generation must not wait for the judge
     if config.judge.workers == "auto" and config.judge.on == "here":
@@ -186,6 +189,21 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
             gc.collect()
             if left and steps_done(run, counts) < config.train.steps:
                 raise Terminated("SIGTERM")
+
+
+def same_start(config: Config, source: ModelSource, run: Run) -> str:
+    """The folder's name of the weights that the run begins with. Refuse other ones where adapter or KL depend on them:
+    a run that is trained further has newer ones.
+    """
+    now = Path(source.adapter or source.path).name
+    before = run.info.get("start", now)
+    if before != now and latest_checkpoint(run.path) and (config.grpo.kl or config.model.lora_rank):
+        raise PlanError(
+            f"{run.path} was begun with {before} of model.name={config.model.name}, which has {now} now, and its "
+            f"{'adapter' if config.model.lora_rank else 'KL'} is relative to the first: bring that back, or begin "
+            "a new run"
+        )
+    return before
 
 
 def with_layout(config: Config, run: Run) -> Config:

@@ -24,6 +24,7 @@ class ModelShape:
     parameters: int
     qk_norm: bool = False
     adapted: int = 0  # inputs and outputs of all linear layers that get an adapter: its weights for rank 1
+    window: int = 0  # tokens that it was made to read at once; 0: not known
 
     @property
     def linear(self) -> int:
@@ -53,6 +54,7 @@ class ModelShape:
             sum(parameter.numel() for parameter in model.parameters()),
             any(name.endswith(".q_norm") for name, _ in model.named_modules()),
             sum(adapted),
+            getattr(text, "max_position_embeddings", None) or 0,
         )
 
     @staticmethod

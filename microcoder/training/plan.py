@@ -223,6 +223,8 @@ def fitted(config: Config, source: ModelSource, prompt: int) -> MemoryPlan:
 
     Of several devices the smallest counts, so that all processes decide alike.
     """
+    if why := stacked(config, source):
+        raise PlanError(why)
     model, device = load_shape(source), here(local())
     device = replace(device, memory=min(gathered([device.memory])))
     config = settled(config, model.config, device.gpu)
@@ -231,6 +233,29 @@ def fitted(config: Config, source: ModelSource, prompt: int) -> MemoryPlan:
     if lack := need.lack():
         raise PlanError(lack)
     return need.fitted()
+
+
+def beyond(need: MemoryPlan) -> str:
+    """A warning where a prompt and its response may be longer than what the model was made for; else nothing."""
+    window, room = need.shape.window, need.shape.window - need.prompt
+    if not window or need.context <= window:
+        return ""
+    remedy = f"set train.max_response_tokens to {room // need.config.grpo.turns} or less" if room > 0 else ""
+    return (
+        f"warning: a prompt and its response may have {need.context:,} tokens together, and "
+        f"{need.config.model.name} was made for {window:,}: what it writes beyond is noise, or an error; "
+        f"{remedy or 'lower data.max_prompt_tokens'}"
+    )
+
+
+def stacked(config: Config, source: ModelSource) -> str:
+    """Why no adapter can be trained on this model; empty if it can."""
+    if not (source.adapter and config.model.lora_rank):
+        return ""
+    return (
+        f"{source.name} is an adapter, and the checkpoints of another one on top of it would name only the model below "
+        f"both; merge it first: microcoder export {source.name} FOLDER, then model.name=FOLDER; or model.lora_rank=0"
+    )
 
 
 def lacking(config: Config, gpu: bool | None = None) -> list[str]:

@@ -19,7 +19,7 @@ from ..advise import Advice, new_advice
 from ..config import Config
 from ..judge.base import Judging
 from ..models import ModelSource
-from ..runs import Run, RunError, best_step, write_rollouts
+from ..runs import Run, RunError, best_step, checkpoints, write_rollouts
 from .memory import saved_bytes
 from .plan import Batches
 from .step import Batch, continued, evaluation, measures, records, texts
@@ -63,6 +63,7 @@ class StepRecorder(TrainerCallback):
         self.setup, self.last = setup, last
         self.started = self.optimizer_started = 0.0
         self.optimizing = 0.0
+        self.norms: list[float] = []  # of the gradients of a step's updates but its last
         self.finished: int | None = None  # the step that has just ended
         self.left = False  # SIGTERM has come: the training ends with this step
 
@@ -90,8 +91,9 @@ class StepRecorder(TrainerCallback):
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.optimizing += time.perf_counter() - self.optimizer_started
 
-    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if self.finished is None:  # within a step, or the end of training
+            self.norms += [float(logs["grad_norm"])] if "grad_norm" in logs else []
             return
         self.left = bool(self.trainer.most(self.setup.leaving()))  # it came to any of the ranks
         ends = self.left or self.finished >= self.last
@@ -135,7 +137,7 @@ class StepRecorder(TrainerCallback):
             **kl,
             **(trainer.packed.mismatch() if trainer.packed is not None else {}),
             "loss": sums["loss"] / counts.updates,
-            "grad_norm": float(logs["grad_norm"]),
+            "grad_norm": sum([*self.norms, float(logs["grad_norm"])]) / counts.updates,
             "learning_rate": logs["learning_rate"],
             **seconds,
             "update_s": update_s,
@@ -168,20 +170,22 @@ class StepRecorder(TrainerCallback):
         return {**found, "evaluation_s": time.perf_counter() - started}
 
     def drop_old(self) -> None:
-        """Remove all checkpoints but the newest ones and, where it is asked for, the best one."""
+        """Remove all checkpoints but the newest whole ones and, where it is asked for, the best one."""
         run, train, updates = self.setup.run, self.setup.config.train, self.setup.counts.updates
         if not self.trainer.is_world_process_zero():
             return
-        numbered = {int(path.name.rpartition("-")[2]): path for path in run.path.glob("checkpoints/checkpoint-*")}
-        best = best_step(run.metrics, [n // updates for n in numbered]) if train.keep_best else None
-        for number in sorted(numbered)[: -train.keep_checkpoints]:
-            if number // updates != best:
-                shutil.rmtree(numbered[number], ignore_errors=True)
+        whole = checkpoints(run.path)
+        best = best_step(run.metrics, [n // updates for n in whole]) if train.keep_best else None
+        kept = whole[-train.keep_checkpoints :] + [n for n in whole if n // updates == best]
+        for path in run.path.glob("checkpoints/checkpoint-*"):
+            if int(path.name.rpartition("-")[2]) not in kept:
+                shutil.rmtree(path, ignore_errors=True)
 
     def reset(self) -> None:
         self.optimizing = 0.0
         self.trainer.seconds = dict.fromkeys(self.trainer.seconds, 0.0)
         self.trainer.counted = None
+        self.norms.clear()
         self.started = time.perf_counter()
 
 

@@ -422,5 +422,12 @@ def weights_of(config: Config) -> dict[str, Any]:
 
 
 def load_model(config: Config, source: ModelSource) -> Any:
-    """Load the model that is trained."""
-    return load(source, **weights_of(config))
+    """Load the model that is trained, without its dropout: that would make another policy of each pass."""
+    model = load(source, **weights_of(config))
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+        for name, value in vars(part).items():
+            if "dropout" in name and isinstance(value, float):  # such as attention_dropout, which functions are given
+                setattr(part, name, 0.0)
+    return model

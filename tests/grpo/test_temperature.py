@@ -73,6 +73,11 @@ def test_the_middle_of_the_large_signals_is_chosen_with_the_numbers_and_of_two_t
     assert len(choice.signals) == 6
 
 
+def test_between_two_peaks_no_temperature_without_a_signal_is_chosen():
+    choice = choose_temperature(probes([[4] * 4, [0] * 4, [0] * 4, [0] * 4, [4] * 4], grid=[0.2, 0.6, 1.0, 1.4, 1.8]))
+    assert choice.signals[2] == 0 and choice.temperature == 1.8  # of two the warmer
+
+
 def test_a_temperature_whose_responses_are_nearly_alike_is_not_chosen_whatever_its_signal():
     right = [[4] * 4, [4] * 4, [1] * 4, [1] * 4]
     given = probes(right, diversity=[0.1, 0.2, 0.5, 0.6], grid=[0.4, 0.6, 0.8, 1.0])

@@ -57,6 +57,17 @@ def test_a_dry_run_warns_of_problems_that_are_trained_and_tested_on(tmp_path):
     assert any("20 of the 20 test problems are trained on too" in said for _, said in found.lines)
 
 
+def test_a_dry_run_warns_of_a_limit_beyond_what_the_model_was_made_for(tmp_path):
+    said = [words for _, words in describe(load(find("demo"), ["train.max_response_tokens=1000"]), tmp_path).lines]
+    (warning,) = [words for words in said if "was made for 1,024" in words]
+    limit = int(re.search(r"set train.max_response_tokens to (\d+) or less", warning)[1])
+    for tokens, warned in ((limit, False), (limit + 1, True)):
+        made = describe(load(find("demo"), [f"train.max_response_tokens={tokens}"]), tmp_path)
+        assert any("was made for" in words for _, words in made.lines) == warned
+    made = describe(load(find("demo"), ["grpo.turns=3", "train.max_response_tokens=400"]), tmp_path)
+    assert any("was made for" in words for _, words in made.lines)
+
+
 def test_a_plan_can_be_made_for_a_gpu_that_is_not_here(tmp_path, monkeypatch):
     monkeypatch.setattr(dry_run, "hub_fault", lambda name: "")
     words = ["model.name=Qwen/Qwen3-4B", "rollout.engine=graph", "train.update=packed"]

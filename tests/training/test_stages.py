@@ -157,6 +157,16 @@ def test_what_was_measured_is_kept_and_other_settings_measure_anew(cache):
     assert [probe.diversity for probe in greedy.probes] == [0, 0]  # probes are sampled as training samples
 
 
+def test_another_chat_template_is_measured_anew(cache, tmp_path):
+    shutil.copytree(NANO, tmp_path / "model")
+    config, observers = settings(*AUTO, f"model.name={tmp_path / 'model'}"), [Counting() for _ in range(2)]
+    calibrate(config, observers[0], (1.0,), 2)
+    template = tmp_path / "model" / "chat_template.jinja"
+    template.write_text(template.read_text() + " ")
+    calibrate(config, observers[1], (1.0,), 2)
+    assert [each.sampled for each in observers] == [["1"], ["1"]]
+
+
 def test_processes_share_the_problems_and_choose_from_all_of_them(cache, monkeypatch):
     found = {}
     monkeypatch.setattr(calibrating, "shared", lambda known: known or {})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +21,8 @@ from microcoder.runs import checkpoints, read_info, read_rollouts, read_statemen
 from microcoder.starter import problems
 from microcoder.training.dry_run import describe
 from microcoder.training.plan import PlanError
+from microcoder.training.recorder import StepRecorder
+from microcoder.training.trl import TrlStageTrainer
 
 NAMES = (
     "reward accuracy length_mean length_max length_finished truncated_share diversity entropy clip_low clip_high "
@@ -153,9 +158,60 @@ def test_an_adapter_that_is_resumed_is_the_one_that_was_never_stopped(lora, tmp_
     assert timeless(again) == timeless(lines)
 
 
+def test_an_adapter_on_an_adapter_is_refused_for_its_checkpoints_would_lose_the_first_one(lora, tmp_path):
+    words = (f"model.name={lora[0]}", *LORA)
+    with pytest.raises(PlanError, match=r"merge it first: microcoder export .* FOLDER"):
+        trained(tmp_path / "run", *words)
+    assert any("merge it first" in lack for lack in describe(settings(*words), tmp_path / "other").missing)
+
+
 def test_a_run_that_begins_with_an_adapter_takes_the_adapted_model_as_its_reference(lora, tmp_path):
     (line,) = trained(tmp_path / "run", f"model.name={lora[0]}", "grpo.preset=grpo", "train.steps=1")
     assert line["kl"] < 1e-9  # before the first update the policy is its reference
+
+
+@pytest.mark.long
+def test_a_kl_is_not_taken_to_another_model_than_that_with_which_the_run_began(tmp_path):
+    of, words = tmp_path / "of", ("grpo.preset=grpo", f"model.name={tmp_path / 'of'}")
+    trained(of, "train.steps=1")
+    trained(tmp_path / "run", *words, "train.steps=1")
+    resumed(of)  # it has newer weights now
+    with pytest.raises(PlanError, match=r"was begun with checkpoint-1 of .* which has checkpoint-2 now"):
+        resumed(tmp_path / "run", *words)
+    shutil.rmtree(of / "checkpoints" / "checkpoint-2")
+    assert len(resumed(tmp_path / "run", *words)) == 2
+
+
+def test_a_checkpoint_that_a_kill_has_cut_off_takes_the_place_of_no_whole_one(tmp_path):
+    for number in (3, 4, 6):  # the run was killed while it wrote the last one, and went on from the one before
+        (tmp_path / "checkpoints" / f"checkpoint-{number}").mkdir(parents=True)
+    for number in (3, 4):
+        (tmp_path / "checkpoints" / f"checkpoint-{number}" / "trainer_state.json").write_text("{}")
+    run = SimpleNamespace(path=tmp_path, metrics=[])
+    setup = SimpleNamespace(run=run, config=settings("train.keep_checkpoints=1"), counts=SimpleNamespace(updates=1))
+    of = StepRecorder(setup, 9)
+    of.trainer = SimpleNamespace(is_world_process_zero=lambda: True)
+    of.drop_old()
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["checkpoint-4"]
+
+
+def test_dropout_does_not_make_another_policy_of_each_pass(tmp_path):
+    shutil.copytree(NANO, tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    (tmp_path / "model" / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.5}))
+    words = ("grpo.preset=grpo", "train.steps=1", "grpo.temperature=0.8")  # with a KL
+    (line,) = trained(tmp_path / "run", f"model.name={tmp_path / 'model'}", *words)
+    assert line["kl"] < 1e-9 and line["grad_norm"] > 0
+
+
+def test_the_norm_of_a_step_s_gradients_is_the_mean_over_its_updates(tmp_path, monkeypatch):
+    told, log = [], TrlStageTrainer.log
+    monkeypatch.setattr(TrlStageTrainer, "log", lambda self, logs, *rest: (told.append(logs), log(self, logs, *rest)))
+    words = ("train.update=packed", "train.ppo_mini_batch_size=1", "grpo.temperature=0.8")
+    lines = trained(tmp_path / "run", *words)
+    norms = [logs["grad_norm"] for logs in told if "loss" in logs]
+    assert [line["grad_norm"] for line in lines] == [sum(norms[:2]) / 2, sum(norms[2:]) / 2]
+    assert norms[0] != norms[1]
 
 
 def test_trackers_are_told_the_metrics_by_their_names(tmp_path, monkeypatch):
