@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from ..files import SUFFIXES
 from ..schema import nearest
 from .presets import PRESETS
 from .sections import Config
@@ -61,6 +62,8 @@ def find(word: str) -> Path:
     if (path / "config.toml").exists():
         return path / "config.toml"
     if path.exists() and not path.is_dir():
+        if path.name.endswith(SUFFIXES):
+            raise ConfigError(f"{path} holds problems, not settings; write data.train={path} behind a configuration")
         return path
     if word in names:
         return names[word]
