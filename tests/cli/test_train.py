@@ -249,6 +249,12 @@ def test_wrong_settings_exit_2_with_directions_and_leave_no_run_behind(here, arg
     assert runs() == []
 
 
+def test_train_alone_begins_no_training_that_nobody_asked_for(here):
+    done = microcoder("train")
+    assert (done.code, runs()) == (2, [])
+    assert "name what to train: demo, another of `microcoder ls`" in done.err
+
+
 def test_a_folder_that_happens_to_have_a_configurations_name_does_not_hide_it(here):
     Path("demo").mkdir()
     assert microcoder("train", "demo", *TINY, "--dry-run").code == 0
