@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ..files import SUFFIXES
 from ..schema import nearest
 from .presets import PRESETS
 from .sections import Config
@@ -62,7 +61,7 @@ def find(word: str) -> Path:
     if (path / "config.toml").exists():
         return path / "config.toml"
     if path.exists() and not path.is_dir():
-        if path.name.endswith(SUFFIXES):
+        if path.name.removesuffix(".gz").endswith((".jsonl", ".json", ".parquet")):
             raise ConfigError(f"{path} holds problems, not settings; write data.train={path} behind a configuration")
         return path
     if word in names:
@@ -118,7 +117,8 @@ def parse_setting(text: str, model: type[BaseModel] = Config) -> tuple[tuple[str
     try:
         parsed = tomllib.loads(f"value = {match[2]}")
     except tomllib.TOMLDecodeError:
-        return keys, match[2]
+        words = re.fullmatch(r"\[([\w\s,./-]+)\]", match[2])  # ["a", "b"], whose quotes the shell has eaten
+        return keys, [word.strip() for word in words[1].split(",") if word.strip()] if words else match[2]
     value = parsed.get("value")
     if len(parsed) != 1 or isinstance(value, datetime.date | datetime.time):
         return keys, match[2]

@@ -112,7 +112,7 @@ def test_the_end_says_how_many_problems_have_no_solution_to_check_their_tests_by
     sources = f'collect.sources = [{{path = "{tmp_path / "problems.jsonl"}"}}]'
     (tmp_path / "data.toml").write_text(f'{sources}\noutput = {{folder = "{tmp_path / "out"}", workers = 1}}')
     said = run("run", tmp_path / "data.toml", "difficulty.by=none", "verify.mutants=0", "filter.similarity=1").output
-    assert "unverified  1 have no solution to check their tests by; data.refuse=" in said
+    assert "unverified  1 have no solution to check their tests by; 'data.refuse=[\"unverified\"]'" in said
 
 
 def test_run_again_it_does_nothing_again_and_says_so(made):
