@@ -13,7 +13,7 @@ import itertools
 import json
 import os
 import zlib
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -85,13 +85,14 @@ def load_problems(path: str | os.PathLike[str]) -> list[Problem]:
     return found
 
 
-def read_solutions(path: str | Path, problems: Container[str] | None = None) -> Iterator[Solution | BadLine]:
+def read_solutions(path: str | Path, problems: Collection[str] | None = None) -> Iterator[Solution | BadLine]:
     """Every solution of the file; one without an id is called `<problem_id>#<n>`, n counting these from 0.
 
     With `problems`, the ids that exist, a solution to any other problem is a bad line too.
     """
     seen: dict[str, int] = {}
     unnamed: dict[str, int] = {}
+    whole: dict[str, str] = {}  # ids by what follows their last slash, once an unknown one has come
     for line, record in _records(path):
         solution = _build(Solution.from_dict, path, line, record)
         if isinstance(solution, Solution):
@@ -105,7 +106,11 @@ def read_solutions(path: str | Path, problems: Container[str] | None = None) -> 
             else:
                 seen[solution.id] = line
                 if problems is not None and solution.problem_id not in problems:
-                    solution = BadLine(str(path), line, f"there is no problem {solution.problem_id!r} to judge it by")
+                    whole = whole or {ident.rpartition("/")[2]: ident for ident in problems}
+                    reason = f"there is no problem {solution.problem_id!r} to judge it by"
+                    if (ident := whole.get(solution.problem_id.rpartition("/")[2])) is not None:
+                        reason += f"; did you mean {ident!r}?"
+                    solution = BadLine(str(path), line, reason)
         yield solution
 
 
@@ -167,6 +172,12 @@ def _records(path: str | Path, parse: bool = True) -> Iterator[tuple[int, Any]]:
             raise FileError(f"{path} is a folder; name a file in it{example}")
         if not path.exists():
             raise FileError(f"there is no file {path}")
+        if path.suffix.lower() in (".csv", ".tsv"):
+            raise FileError(
+                f"{path} is a table; make problems of it first: write a data.toml with collect.sources = [{{path = "
+                f'"{path}", read = "generic", mapping = {{statement = "a column", tests = "another"}}}}], then '
+                "`microcoder data run data.toml`"
+            )
         suffix = kind_of(path)
         if suffix == ".parquet":
             yield from _rows(path, parse)

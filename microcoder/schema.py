@@ -329,7 +329,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     Only names are looked at: difflib takes the product of two lengths, and either side may be foreign text.
     """
     names = [name for name in itertools.islice(known, NAMES) if len(name) <= NAME]
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) if len(word) <= NAME else []
+    close = [name for name in names if name.rpartition("/")[2] == word][:1]  # abc374_a for livecodebench/abc374_a
+    if not close and len(word) <= NAME:
+        close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -147,7 +147,8 @@ def test_a_compressed_file_that_was_cut_off_is_a_bad_line_after_what_could_be_re
     ("name", "content", "words"),
     [
         ("none.jsonl", None, "there is no file"),
-        ("p.csv", "a,b", ".jsonl, .jsonl.gz, .json, .json.gz, .parquet"),
+        ("p.txt", "a,b", ".jsonl, .jsonl.gz, .json, .json.gz, .parquet"),
+        ("p.csv", "a,b", "is a table; make problems of it first"),
         ("p.json", ONE + "\n" + ONE, "rename it to .jsonl"),
         ("p.json", '{"id": "a"}', "does not hold a JSON list"),
         ("p.parquet", "not parquet at all", "cannot be read as Parquet"),
@@ -200,6 +201,8 @@ def test_a_solution_to_no_known_problem_is_a_bad_line_and_does_not_change_the_nu
     bad, *good = read_solutions(path, {"a"})
     assert (bad.line, bad.reason) == (1, "there is no problem 'x' to judge it by")
     assert [s.id for s in good] == ["a#0", "a#1"]
+    bad, *_ = read_solutions(path, {"a", "source/x"})
+    assert bad.reason == "there is no problem 'x' to judge it by; did you mean 'source/x'?"
 
 
 def verdict(ident, **fields):

@@ -65,6 +65,9 @@ def _end(dataset: Dataset) -> None:
     if not kept:
         raise SystemExit(1)
     echo(f"  to train    microcoder train one-gpu data.train={dataset.paths['problems']}")
+    if count := dataset.unverified:
+        leave = "'data.refuse=[\"unverified\"]'"
+        echo(f"  unverified  {count:,} have no solution to check their tests by; {leave} trains without them")
     if not dataset.scored and any(row["step"] == "filter/4-difficulty" for row in dataset.report):
         echo("  no scores   too few problems have a difficulty label; difficulty.predictor=FILE would score them")
 

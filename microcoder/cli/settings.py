@@ -27,6 +27,20 @@ class WithSettings(click.Command):
 
     section = "judge"
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; where an option is not there but a setting is called so, say how that one is written."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from ..config import settings
+
+            key = error.option_name.lstrip("-").replace("-", "_")
+            found = [name for name, _ in settings() if key in (name, name.partition(".")[2])]
+            if not found:
+                raise
+            own = next((name for name in found if name.startswith(f"{self.section}.")), found[0])
+            raise click.UsageError(f"there is no option {error.option_name}; the setting is {own}=...", ctx) from None
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from ..config import expected, settings, toml_value
 

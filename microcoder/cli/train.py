@@ -50,6 +50,8 @@ def command(words: tuple[str, ...], resume: bool, dry_run: bool, gpu_memory: flo
     """
     from ..config import ConfigError, configuration
 
+    if not words:
+        raise click.UsageError("name what to train: demo, another of `microcoder ls`, or a TOML file of your own")
     if gpu_memory is not None and not dry_run:
         raise Refused("--gpu-memory plans for a GPU that may not be here; add --dry-run")
     try:

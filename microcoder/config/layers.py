@@ -61,6 +61,8 @@ def find(word: str) -> Path:
     if (path / "config.toml").exists():
         return path / "config.toml"
     if path.exists() and not path.is_dir():
+        if path.name.removesuffix(".gz").endswith((".jsonl", ".json", ".parquet")):
+            raise ConfigError(f"{path} holds problems, not settings; write data.train={path} behind a configuration")
         return path
     if word in names:
         return names[word]
@@ -115,7 +117,8 @@ def parse_setting(text: str, model: type[BaseModel] = Config) -> tuple[tuple[str
     try:
         parsed = tomllib.loads(f"value = {match[2]}")
     except tomllib.TOMLDecodeError:
-        return keys, match[2]
+        words = re.fullmatch(r"\[([\w\s,./-]+)\]", match[2])  # ["a", "b"], whose quotes the shell has eaten
+        return keys, [word.strip() for word in words[1].split(",") if word.strip()] if words else match[2]
     value = parsed.get("value")
     if len(parsed) != 1 or isinstance(value, datetime.date | datetime.time):
         return keys, match[2]

@@ -347,7 +347,7 @@ class TrainConfig(Section):
         default="adamw",
         description="adamw: states in float32, 8 bytes a weight; adam8bit: the same with states of 8 bits, 2 bytes.",
     )
-    lr: float = Field(default=1e-6, gt=0, description="Learning rate.")
+    lr: float = Field(default=1e-6, gt=0, le=1, description="Learning rate.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="How the learning rate goes after the warm-up."
     )

@@ -131,7 +131,7 @@ def _read(
             yield Record(Problem(found.where)), Dropped(found.reason, found.detail)
             continue
         found.problem.licence = found.problem.licence or source.licence
-        if wanted and not within(found.problem.id, wanted):
+        if wanted and not within(found, wanted):
             yield found, Dropped(OUTSIDE, f"its id is not among {source.ids}")
         else:
             taken += 1
@@ -170,9 +170,11 @@ def ranges(text: str) -> list[range]:
     return found
 
 
-def within(ident: str, wanted: list[range]) -> bool:
-    match = NUMBER.search(ident)
-    return match is not None and any(int(match[1]) in each for each in wanted)
+def within(record: Record, wanted: list[range]) -> bool:
+    """Whether a problem's number is among these: LeetCode's own number of it, else the one that its id ends in."""
+    match = NUMBER.search(record.problem.id)
+    number = str(record.notes.get("question_id", match[1] if match else ""))  # LeetCode's ids are titles: base-7
+    return number.isdecimal() and any(int(number) in each for each in wanted)
 
 
 def digest_of(sources: list[Source], limit: int) -> str:

@@ -37,6 +37,7 @@ from .record import DataError, Record, package
 from .report import Done, page, steps_of
 from .settings import Pipeline
 from .steps import check, steps_for
+from .verify.references import UNVERIFIED
 
 BATCH = 500  # rows in memory
 CLEANING = ("ftfy", "markdownify", "py3langid", "selectolax")  # packages that the cleaning steps need
@@ -114,6 +115,12 @@ class Dataset:
         """Whether the problems have a difficulty, from a predictor, an endpoint or a model's pass rates."""
         records = (record for part in kept_parts(self.steps[-1].folder) for record in read_records(part))
         return any(known_hardness(record) is not None for record in islice(records, 1))
+
+    @property
+    def unverified(self) -> int:
+        """The number of kept problems without a solution that could be run, so that their tests are not checked."""
+        records = (record for part in kept_parts(self.steps[-1].folder) for record in read_records(part))
+        return sum(UNVERIFIED in record.problem.tags for record in records)
 
     def __len__(self) -> int:
         return self.steps[-1].counts.kept

@@ -18,7 +18,10 @@ class Source(Section):
     path: str = Field(description="A file, a folder, or a hub id.")
     read: str = Field(default="auto", description="The layout: mbpp, humaneval, apps, ..., generic; auto: detected.")
     name: str = Field(default="", description="The name of the source; empty: that of its layout.")
-    ids: str = Field(default="", description='Only problems whose ids end in these numbers, such as "601-974".')
+    ids: str = Field(
+        default="",
+        description='Only problems whose ids end in these numbers, such as "601-974"; of LeetCode: its question_id.',
+    )
     mapping: dict[str, str] = Field(default={}, description="For generic: field of a problem = column of the source.")
     licence: str = Field(default="", description="The licence of all problems, if the source has none.")
 

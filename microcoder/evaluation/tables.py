@@ -78,11 +78,13 @@ def headline(result: Result) -> str:
     """Return a headline: model, suite, number of problems and conditions. Problems without a verdict do not count."""
     problems, tries = result.get("problems"), result.get("tries")
     scored = max((of["problems"] for _, _, of in _rows(result["scores"])), default=problems)
+    answers = min((at["tries"] for at in result["scores"].values()), default=0)
+    most = "up to " if tries is not None and answers < scored * tries else ""  # a file may hold one here, three there
     number = "" if problems is None else counted(problems, "problem")
     if problems is not None and scored < problems:
         number = f"{scored:,} of {number}"
     facts = [
-        number + ("" if problems is None or tries is None else f" × {_tries(tries)}"),
+        number + ("" if problems is None or tries is None else f" × {most}{_tries(tries)}"),
         known("temperature {:g}", result.get("temperature"), ""),
         known("seed {}", result.get("seed"), ""),
         "style reason" if result.get("style") == "reason" else "",

@@ -196,7 +196,8 @@ class CodeReward:
             raise SchemaError(
                 f'problem {ident!r} is not known; give a file of problems: CodeReward("problems.parquet")'
             )
-        raise SchemaError(f"problem {ident!r} is not among the {len(self.problems):,} given")
+        hint = nearest(str(ident), self.problems)
+        raise SchemaError(f"problem {ident!r} is not among the {len(self.problems):,} given{hint}")
 
     def _submit(
         self, judge: Judging, problems: Sequence[Problem], completions: Sequence[Completion]

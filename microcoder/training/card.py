@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ def export(run: str | Path, folder: str | Path, checkpoint: str = "last") -> Pat
     shutil.rmtree(part, ignore_errors=True)
     load(source, torch.bfloat16).save_pretrained(part)
     load_tokenizer(source).save_pretrained(part)
-    (part / "README.md").write_text(card(run, info, config, step), encoding="utf-8")
+    written = part / "README.md"
+    written.write_text(card(run, info, config, step), encoding="utf-8")
+    for weights in part.glob("*.safetensors"):  # which safetensors lets only their owner read
+        weights.chmod(stat.S_IMODE(written.stat().st_mode))
     if folder.exists():
         folder.rmdir()
     part.replace(folder)

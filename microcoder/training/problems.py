@@ -92,10 +92,11 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
         raise ProblemsError(f"data.{split}={name}: there is no such file{hint}")
     found: list[Problem] = []
     seen: set[str] = set()  # tags
+    bad: list[str] = []
     for problem in read_problems(name):
         seen.update(problem.tags if isinstance(problem, Problem) else ())
         if not isinstance(problem, Problem):
-            dropped["unreadable"] += 1
+            bad.append(f"line {problem.line}: {problem.reason}")
         elif not says(problem):
             dropped['without "statement" and "starter_code", of which prompts are made'] += 1
         elif ours and (tags := _refused(problem, data.refuse)):
@@ -104,11 +105,13 @@ def load_problems(data: DataConfig, split: Split, sandbox: str = "auto") -> Load
             dropped["outside data.difficulty"] += 1
         else:
             found.append(problem)
+    if bad:
+        dropped[f"unreadable, such as {bad[0]}"] = len(bad)
     if ours:
         _refuse_unknown(data.refuse, seen)
     if not found:
         raise ProblemsError(
-            f"{name} holds no problem to {split} on{': ' if dropped else ''}{Loaded([], dropped).words()}"
+            f"{name} holds no problem to {split} on: " + (Loaded([], dropped).words() if dropped else "it is empty")
         )
     if data.test == HELD_OUT:
         found = _parted(found, data, split, dropped)

@@ -208,6 +208,12 @@ def test_where_the_temperature_is_auto_a_stage_may_name_any(here):
         (["demo", "demo"], "'demo' is not a setting; write section.key=value"),
         (["dmo"], "did you mean 'demo'?"),
         (["zzz"], f"there are {', '.join(shipped())}"),
+        (["demo", "train.lr=2e4"], "expected a number above 0 up to 1"),
+        (["demo", "--steps", "4"], "there is no option --steps; the setting is train.steps=..."),
+        (["demo", "--max-response-tokens", "4"], "the setting is train.max_response_tokens=..."),
+        (["demo", "data.train=empty.jsonl"], "empty.jsonl holds no problem to train on: it is empty"),
+        (["demo", "data.train=table.csv"], "table.csv is a table; make problems of it first"),
+        (["empty.jsonl"], "empty.jsonl holds problems, not settings; write data.train=empty.jsonl"),
         (["none.toml"], "there is no file none.toml; to begin one: microcoder cp demo none.toml"),
         (["."], "is a folder that holds no run"),
         (["demo", "--resume"], "runs/demo holds no run to go on with; leave out --resume"),
@@ -232,6 +238,8 @@ def test_where_the_temperature_is_auto_a_stage_may_name_any(here):
     ],
 )
 def test_wrong_settings_exit_2_with_directions_and_leave_no_run_behind(here, args, words):
+    for file in ("empty.jsonl", "table.csv"):
+        Path(file).touch()
     first, *rest = args
     known = TINY if first == "demo" else ()  # what is wrong comes after, and counts
     done = microcoder("train", first, *known, *rest)
@@ -239,6 +247,12 @@ def test_wrong_settings_exit_2_with_directions_and_leave_no_run_behind(here, arg
     assert words in done.err
     assert done.err.count("Error: ") == 1
     assert runs() == []
+
+
+def test_train_alone_begins_no_training_that_nobody_asked_for(here):
+    done = microcoder("train")
+    assert (done.code, runs()) == (2, [])
+    assert "name what to train: demo, another of `microcoder ls`" in done.err
 
 
 def test_a_folder_that_happens_to_have_a_configurations_name_does_not_hide_it(here):

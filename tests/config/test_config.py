@@ -295,6 +295,12 @@ def test_chat_arguments_that_are_no_table_of_values_are_told_what_they_should_be
         load(None, [word])
 
 
+def test_a_list_is_one_also_where_the_shell_has_eaten_its_quotes():
+    assert load(None, ["data.refuse=[many_answers, unverified]"]).data.refuse == ["many_answers", "unverified"]
+    with pytest.raises(ConfigError, match="expected a list"):
+        load(None, ["data.refuse=unverified"])
+
+
 def test_a_run_of_a_configuration_with_a_dot_in_its_name_has_its_whole_name():
     assert configuration(["leetcode-0.5b"])[1] == Path("runs/leetcode-0.5b")
 

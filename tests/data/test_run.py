@@ -20,13 +20,14 @@ from microcoder.cli import cli
 from microcoder.config import load, load_as
 from microcoder.config.layers import shipped
 from microcoder.data import steps
+from microcoder.data.collection import read
 from microcoder.data.dataset import Dataset
 from microcoder.data.endpoint import Endpoint
 from microcoder.data.parts import write_json, write_part
 from microcoder.data.process import language
 from microcoder.data.record import DataError, Dropped, Record
 from microcoder.data.report import EXAMPLES, page
-from microcoder.data.settings import Pipeline
+from microcoder.data.settings import Pipeline, Source
 from microcoder.files import read_problems, write_problems
 from microcoder.runs.disk import full_disk, release_lock, take_lock
 from microcoder.schema import Problem, Test
@@ -102,6 +103,16 @@ def test_every_problem_that_is_left_was_verified_and_every_other_has_its_reason(
     assert kept == {"own/0", "own/1", "own/2"}
     for words in ("unreadable_row 1", "duplicate 1", "missing_statement 1", "reference_fails 1"):
         assert words in result.output
+
+
+def test_the_end_says_how_many_problems_have_no_solution_to_check_their_tests_by(made, tmp_path):
+    assert "unverified" not in made[1].output
+    bare = [replace(summing(0, "even", "x % 2 == 0"), solutions=[]), summing(1, "odd", "x % 2")]
+    write_problems(tmp_path / "problems.jsonl", bare)
+    sources = f'collect.sources = [{{path = "{tmp_path / "problems.jsonl"}"}}]'
+    (tmp_path / "data.toml").write_text(f'{sources}\noutput = {{folder = "{tmp_path / "out"}", workers = 1}}')
+    said = run("run", tmp_path / "data.toml", "difficulty.by=none", "verify.mutants=0", "filter.similarity=1").output
+    assert "unverified  1 have no solution to check their tests by; 'data.refuse=[\"unverified\"]'" in said
 
 
 def test_run_again_it_does_nothing_again_and_says_so(made):
@@ -512,6 +523,15 @@ def test_problems_outside_of_ids_are_no_drops(two_files):
     assert ["mbpp", "3"] in [row[:2] for row in rows]
     shown = run("show", two_files / "out", "--dropped", "outside_ids", "-n", "9")
     assert shown.exit_code == 0 and shown.output.count("dropped by collect/1-read") == 5
+
+
+def test_ids_of_leetcode_are_its_own_numbers_not_numbers_in_a_title(tmp_path):
+    task = {"completion": "def f(x):\n    return x", "entry_point": "f", "test": "def check(f):\n    assert f(1) == 1"}
+    rows = [("two-sum", {"question_id": 1}), ("base-7", {"question_id": 504}), ("sqrtx", {}), ("base-9", {})]
+    lines = [json.dumps({"task_id": slug, "query": "Do it.", **task, **number}) for slug, number in rows]
+    (tmp_path / "leetcode.jsonl").write_text("\n".join(lines))
+    found = read(Source(path=str(tmp_path / "leetcode.jsonl"), ids="1-16"), "leetcode")
+    assert [one.problem.title for one in found if isinstance(one, Record)] == ["Two Sum", "Base 9"]
 
 
 def test_examples_of_drops_are_a_sample_that_is_always_the_same(tmp_path):

@@ -45,6 +45,11 @@ def test_the_text_begins_with_who_was_tested_on_what():
     assert text({"scores": RESULT["scores"]}).splitlines()[0] == "completions on problems"
 
 
+def test_the_head_says_where_some_problems_have_fewer_answers():
+    result = {**ABOUT, "scores": score(MARKS[:3], PROBLEMS)}
+    assert text(result).startswith("org/my_model on livecodebench v6: 2 problems × up to 2 tries,")
+
+
 def test_the_text_shows_each_number_of_a_limit():
     shown = text(RESULT)
     # exact: (1/2 + 0) / 2, robust: (1 + 0) / 2, resampled from two problems: from the one to the other

@@ -90,6 +90,13 @@ def test_a_prefix_ends_at_the_first_failure_though_an_open_judge_went_on():
         assert CodeReward([DOUBLE], judge=judge, shape="share")([BIG], id=["double"]) == [0.5]
 
 
+def test_an_id_without_its_source_is_told_the_whole_one(tmp_path):
+    path = tmp_path / "problems.jsonl"
+    path.write_text(json.dumps({"id": "contest/abc374_a", "tests": [{"input": "1", "output": "1"}]}))
+    with pytest.raises(SchemaError, match="not among the 1 given; did you mean 'contest/abc374_a'"):
+        CodeReward(path)(["no code"], id=["abc374_a"])
+
+
 def test_a_completion_may_be_missing_or_a_single_message_and_an_id_may_stand_in_extra_info():
     message = {"role": "assistant", "content": RIGHT}
     reward = CodeReward([DOUBLE], judge=ONE)

@@ -47,6 +47,8 @@ def test_an_export_is_whole_in_bfloat16_and_has_a_card_with_the_run_s_figures(ru
     card = (tmp_path / "model" / "README.md").read_text()
     last = next(line for line in read_metrics(run) if line["step"] == 4)
     assert "after 4 steps" in card and f"| 4 | {last['test_accuracy']:.1%} |" in card
+    modes = {file.name: file.stat().st_mode for file in (tmp_path / "model").iterdir()}
+    assert modes["model.safetensors"] == modes["README.md"]  # whoever may read the card may read the weights
     with pytest.raises(RunError, match="exists already"):
         export(run, tmp_path / "model")
 

@@ -41,7 +41,8 @@ def ids(loaded):
 def test_problems_with_a_refused_tag_are_left_out_of_training_and_counted(file):
     loaded = load_problems(DataConfig(train=file, refuse=["unverified"]), "train")
     assert ids(loaded) == ["p/0.2", "p/0.8"]
-    assert loaded.dropped == {"unreadable": 1, "tagged unverified": 1}
+    unreadable = 'unreadable, such as line 4: a problem needs an "id"; this has no field at all'
+    assert loaded.dropped == {unreadable: 1, "tagged unverified": 1}
     tested = load_problems(DataConfig(test=file, refuse=["unverified"]), "test")
     assert ids(tested) == ["p/0.2", "p/0.8", "p/unverified"]
 
@@ -52,7 +53,7 @@ def test_difficulty_chooses_by_the_score(file):
 
 
 def test_when_nothing_is_left_the_error_says_what_was_left_out(file):
-    with pytest.raises(ProblemsError, match=r"2 outside data\.difficulty, 1 tagged graphs, 1 unreadable"):
+    with pytest.raises(ProblemsError, match=r"2 outside data\.difficulty, 1 tagged graphs, 1 unreadable, such as"):
         load_problems(DataConfig(train=file, refuse=["graphs"], difficulty=[0.9, 1]), "train")
 
 

@@ -108,7 +108,8 @@ def test_problems_come_from_a_file_and_what_cannot_be_used_is_named(tmp_path):
     path.write_text(path.read_text() + '{"id": "unusable"}\n')
     trained(tmp_path / "run", f"data.train={path}", "data.train_size=2", "train.steps=1", observer=observer)
     drawn = "1 not drawn: data.train_size=2 are drawn at random, always the same"
-    assert f"train: {path}, 2 problems (left out: 1 unreadable, {drawn})" in observer.notes
+    (said,) = (note for note in observer.notes if note.startswith(f"train: {path}, 2 problems (left out: "))
+    assert "(left out: 1 unreadable, such as line 4: " in said and said.endswith(f", {drawn})")
     found = read_statements(tmp_path / "run", 1)
     assert len(found) == 2 and found.items() <= {problem.id: problem.statement for problem in chosen}.items()
 
