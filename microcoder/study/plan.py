@@ -331,7 +331,8 @@ def configured(settings: Sequence[str], where: str) -> Config:
 
 
 def _stages(stages: Any, config: Config, where: str) -> list[dict[str, Any]]:
-    found, steps = [], config.train.steps
+    found = []
+    steps = config.train.steps
     for stage in stages if isinstance(stages, list) else [stages]:
         share = stage.get("at") if isinstance(stage, dict) else None
         if not isinstance(share, float) or not 0 < share < 1:
