@@ -115,7 +115,7 @@ def forge(
     from .data.settings import Pipeline
 
     paths = [adversaries] if isinstance(adversaries, (str, os.PathLike)) else list(adversaries)
-    named = [f"{name}={toml_value(value)}" for name, value in settings.items()]
+    named = _words(settings)
     if paths:
         named.append(f"forge.adversaries={toml_value([os.fspath(path) for path in paths])}")
     found = load_as(Pipeline, None if config is None else os.fspath(config), [*changes, *named])
@@ -275,5 +275,4 @@ def _words(settings: Mapping[str, Any]) -> list[str]:
     """Write settings as on the command line: section.key=value, with values as TOML, NumPy's numbers included."""
     from .config import toml_value
 
-    plain = {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}
-    return [f"{name}={toml_value(value)}" for name, value in plain.items()]
+    return [f"{name}={toml_value(value)}" for name, value in settings.items()]

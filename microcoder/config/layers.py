@@ -258,6 +258,8 @@ def _example(name: str, table: type[BaseModel]) -> list[str]:
 def toml_value(value: Any) -> str:
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_none=True)
+    if hasattr(value, "tolist"):  # a number or an array of NumPy's
+        value = value.tolist()
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(str(k))} = {toml_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):

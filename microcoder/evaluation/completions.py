@@ -66,9 +66,10 @@ def read_completions(path: str | Path, suite: Suite, missing: str = "refuse") ->
     tries: dict[str, list[tuple[str, bool]]] = {problem.id: [] for problem in suite.problems}
     seen: dict[tuple[str, str], str] = {}
     for place, row in _rows(Path(path)):
-        ident = names.get(_id(row, place).casefold())
+        name = _id(row, place)
+        ident = names.get(name) or names.get(name.casefold())
         if ident is None:
-            raise EvaluationError(_unknown(_id(row, place), place, suite))
+            raise EvaluationError(_unknown(name, place, suite))
         if row.get("id") is not None:
             before = seen.setdefault((ident, str(row["id"])), place)
             if before != place:
@@ -97,12 +98,13 @@ def _rows(path: Path) -> list[tuple[str, Row]]:
 
 
 def _names(idents: list[str]) -> dict[str, str]:
-    """Map the names of each id, in small letters: the whole, and, where that is clear, what follows its last slash."""
+    """Map the names of each id: itself, its small letters and, where that is clear, what follows their last slash."""
     short = {ident: ident.casefold().rpartition("/")[2] for ident in idents}
     times = Counter(short.values())
     return {
         **{name: ident for ident, name in short.items() if times[name] == 1},
         **{ident.casefold(): ident for ident in idents},
+        **{ident: ident for ident in idents},
     }
 
 

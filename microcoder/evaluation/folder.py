@@ -63,11 +63,9 @@ class Ask:
 
     def check(self) -> Ask:
         """Return itself, or raise EvaluationError if a model cannot be sampled under these conditions."""
-        if self.tries < 1:
-            raise EvaluationError(f"-n {self.tries}: at least one sample for each problem is needed")
-        if not self.limits or list(self.limits) != sorted(set(self.limits)) or min(self.limits) < 0:
+        if not self.limits or list(self.limits) != sorted(set(self.limits)) or min(self.limits) < 1:
             named = ", ".join(map(str, self.limits)) or "nothing"
-            raise EvaluationError(f"limits of {named}; name each once: --limit 4096,8192")
+            raise EvaluationError(f"limits of {named}; name each once, from 1 on: --limit 4096,8192")
         temperature = self.temperature or 0.0
         check_temperature(temperature)
         if temperature == 0 and self.tries > 1:
@@ -338,10 +336,11 @@ def compare_scores(
     limit = max(shared) if limit is None else limit
     sides = [[scores.at(limit, policy, tests) for scores in side] for side in sides]
     notes = []
-    for name in ("digest", "style", "chat", "temperature", "tries"):
-        if len(values := dict.fromkeys(str(scores.result[name]) for scores in every)) > 1:
+    for name in ("digest", "style", "chat", "temperature", "top_p", "top_k", "tries", *VERDICTS_DEPEND_ON):
+        if len(values := dict.fromkeys(str({**s.result["judge"], **s.result}.get(name)) for s in every)) > 1:
+            words = f"judge.{name}" if name in VERDICTS_DEPEND_ON else name
             notes.append(
-                "their problems are not all the same" if name == "digest" else f"{name}: {' and '.join(values)}"
+                "their problems are not all the same" if name == "digest" else f"{words}: {' and '.join(values)}"
             )
     asked = {"limit": limit, "policy": policy, "tests": tests}
     return {**asked, **compare(*([scores.outcomes() for scores in side] for side in sides))}, notes

@@ -130,6 +130,8 @@ def prepare(
             raise EvaluationError(f"an evaluation is judged under exact and robust at once; leave {name} out")
     if style and style not in OURS:
         raise EvaluationError(f"--style {style}: it must be one of {', '.join(OURS)}; without it the suite's own")
+    if samples is not None and samples < 1:
+        raise EvaluationError(f"-n {samples}: at least one sample for each problem is needed")
     if temperature is not None:
         check_temperature(temperature)  # before a suite is made ready, which can take minutes
     config = load(None, settings)
@@ -144,7 +146,7 @@ def prepare(
         "digest": loaded.digest,
         "style": style or loaded.style,
         "chat": config.model.chat,
-        "tries": samples or loaded.tries,
+        "tries": loaded.tries if samples is None else samples,
         "temperature": loaded.temperature if temperature is None else temperature,
         "top_p": config.rollout.top_p,
         "top_k": config.rollout.top_k,

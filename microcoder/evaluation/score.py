@@ -206,7 +206,7 @@ def compare(before: Tries | Sequence[Tries], after: Tries | Sequence[Tries], *, 
         )
     groups = [np.array([[np.mean(each[name]) for name in both] for each in side]) for side in sides]
     scores = np.array([group.mean(0) for group in groups])  # (2, problems)
-    change = scores[1] - scores[0]  # (problems,)
+    change = (scores[1] - scores[0]).round(12)  # (problems,); means of several that are equal can differ in rounding
     low, high = bootstrap(change, RESAMPLES, seed)
     p = sign_flip_p(change, seed=seed)
     if max(map(len, groups)) > 1:
@@ -227,8 +227,8 @@ def compare(before: Tries | Sequence[Tries], after: Tries | Sequence[Tries], *, 
         "low": low,
         "high": high,
         "p": p,
-        "won": [each for each in moved if each["after"] > each["before"]],
-        "lost": [each for each in moved if each["after"] < each["before"]],
+        "won": [each for each, n in zip(moved, order, strict=True) if change[n] > 0],
+        "lost": [each for each, n in zip(moved, order, strict=True) if change[n] < 0],
         "equal": int((change == 0).sum()),
         "only_before": [name for name in judged[0] if name not in judged[1]],
         "only_after": [name for name in judged[1] if name not in judged[0]],

@@ -37,7 +37,7 @@ from .syntax import (
     source,
 )
 
-__all__ = ["ANSWERS", "Probe", "probes"]
+__all__ = ["ANSWERS", "Probe", "count_tests", "first_tests", "probes"]
 _PASSES = 8
 _CANDIDATE = "_candidate"
 
@@ -56,6 +56,24 @@ def probes(asserts: list[str], entry: str, setup: str, evaluate: Evaluate | None
     found = evaluate("", "list(globals())") if evaluate and setup else None
     ours = set(map(str, found)) if isinstance(found, list) else {n for s in start for n in bound(s)}
     return [probe for body in _programs(trees, ours) for probe in _read(*body, entry, start, ours, evaluate)]
+
+
+def first_tests(asserts: list[str], setup: str, count: int) -> list[str]:
+    """Return the entries of the asserts that hold the first tests: what prepares something for a test is none."""
+    try:
+        ours = {ident for statement in ast.parse(setup).body for ident in bound(statement)}
+        trees = [ast.parse(text) for text in asserts]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return asserts[:count]
+    return asserts[: max(n for n in range(len(trees) + 1) if len(list(_programs(trees[:n], ours))) <= count)]
+
+
+def count_tests(asserts: list[str], entry: str, setup: str) -> int:
+    """Count the tests in the asserts, a loop as one; 0 where they cannot be read."""
+    try:
+        return len(probes(asserts, entry, setup))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return 0
 
 
 def _programs(trees: list[ast.Module], ours: set[str]) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:

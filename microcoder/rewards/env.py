@@ -61,8 +61,8 @@ class CodeEnv:
         ident = (options or {}).get("id")
         if ident is None:
             ident = self.random.choice(list(self.problems))
-        elif ident not in self.problems:
-            raise KeyError(f"there is no problem {ident!r}{nearest(str(ident), self.problems)}")
+        elif (ident := str(ident)) not in self.problems:
+            raise KeyError(f"there is no problem {ident!r}{nearest(ident, self.problems)}")
         self.problem, self.turn = self.problems[ident], 0
         self.messages = messages(self.problem)
         return list(self.messages), {"id": ident}

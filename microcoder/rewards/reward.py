@@ -25,6 +25,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..files import load_problems
+from ..judge.asserts import count_tests, first_tests
 from ..judge.base import Judging
 from ..schema import VERDICTS, Problem, SchemaError, Solution, Verdict, language_named, nearest
 from .shared import JudgeSetting, options_of, shared_judge
@@ -65,9 +66,8 @@ class RewardShape:
         """Return the problem with the tests that count."""
         if not self.first:
             return problem
-        return dataclasses.replace(
-            problem, tests=problem.tests[: self.first], asserts=problem.asserts[: self.first], solutions=[], extra={}
-        )
+        asserts = first_tests(problem.asserts, problem.setup, self.first) if problem.asserts else []
+        return dataclasses.replace(problem, tests=problem.tests[: self.first], asserts=asserts, solutions=[], extra={})
 
     def reward(self, problem: Problem, verdict: Verdict) -> Reward:
         """Return the reward for a verdict on `self.problem(...)`; None if the judge is at fault."""
@@ -75,7 +75,8 @@ class RewardShape:
             return None
         if not self.partial or verdict.accepted:
             return float(verdict.accepted)
-        count = max(len(problem.tests) or len(problem.asserts), len(verdict.tests), 1)
+        known = len(problem.tests) or count_tests(problem.asserts, problem.entry_point, problem.setup)
+        count = max(known, len(verdict.tests), 1)
         accepted = [test.verdict == "accepted" for test in verdict.tests]
         if self.stops and not all(accepted):
             accepted = accepted[: accepted.index(False)]  # an open judge may have gone on

@@ -192,7 +192,7 @@ def _gate(record: dict[str, Any], scale: str, arms: Collection[str], claims: lis
             f"{where}: at_least is {here['at_least']:g}, above at_most, {here['at_most']:g}; nothing passes"
         )
     numbers: Any = here.get("claims", [])
-    if not isinstance(numbers, list) or not set(numbers) <= set(claims):
+    if not isinstance(numbers, list) or not all(number in claims for number in numbers):
         raise StudyError(f"{where}: claims are {numbers!r}; list numbers of the study's claims: {claims}")
     return Gate(**{**here, "claims": tuple(numbers)})
 
@@ -332,12 +332,13 @@ def configured(settings: Sequence[str], where: str) -> Config:
 
 def _stages(stages: Any, config: Config, where: str) -> list[dict[str, Any]]:
     found = []
+    steps = config.train.steps
     for stage in stages if isinstance(stages, list) else [stages]:
         share = stage.get("at") if isinstance(stage, dict) else None
         if not isinstance(share, float) or not 0 < share < 1:
             raise StudyError(f"{where}: a stage is {stage!r}; it begins at a share of the steps: {{ at = 0.5, ... }}")
         rest = {name: value for name, value in stage.items() if name != "at"}
-        found.append({"at_step": max(2, 1 + round(share * config.train.steps)), **rest})
+        found.append({"at_step": max(2, min(steps, 1 + round(share * steps))), **rest})
     return found
 
 

@@ -8,6 +8,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,6 +159,14 @@ def test_every_setting_has_a_description_and_the_file_carries_it():
 )
 def test_any_value_survives_being_written_as_toml(value):
     assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"), [(np.int64(3), 3), (np.bool_(True), True), ([np.float64(0.1), np.int64(2)], [0.1, 2]),
+                         (np.array([1, 2]), [1, 2]), ({"at": np.float32(0.5)}, {"at": 0.5})]
+)  # fmt: skip
+def test_numbers_of_numpy_are_written_as_numbers_also_in_lists(value, plain):
+    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == plain
 
 
 def test_auto_means_the_cores_this_process_may_use():

@@ -70,6 +70,14 @@ def test_identical_benches_differ_by_nothing():
     assert "not more than chance" in found["verdict"]
 
 
+def test_means_of_seeds_that_differ_in_rounding_alone_are_equal():
+    def seeds(*right):
+        return [{"a": [1] * n + [0] * (5 - n), "b": [1]} for n in right]
+
+    found = compare(seeds(1, 1, 1), seeds(3, 0, 0))
+    assert (found["won"], found["lost"], found["equal"], found["p"]) == ([], [], 2, 1.0)
+
+
 def test_a_side_of_several_evaluations_is_their_mean():
     found = compare([BEFORE], [{"a": [1], "b": [1, 0]}, {"a": [0, 1], "b": [1], "c": [1]}])
     assert found["problems"] == 2  # a and b: c has no try in one of them

@@ -107,6 +107,14 @@ def test_an_id_that_could_mean_two_problems_or_none_is_refused(tmp_path, of, nam
         read_completions(lines(tmp_path, {"task_id": name, "completion": "x"}), of, missing="skip")
 
 
+def test_ids_that_differ_in_their_letters_alone_are_told_apart(tmp_path):
+    rows = [{"problem_id": name, "completion": name} for name in ("1a", "1A")]
+    assert found(read_completions(lines(tmp_path, *rows), suite("1A", "1a"))) == [
+        ("1A#0", "1A", False),
+        ("1a#0", "1a", False),
+    ]
+
+
 def test_completions_for_problems_that_were_not_asked_for_are_passed_over(tmp_path):
     narrowed = dataclasses.replace(suite("HumanEval/0"), others=("HumanEval/1", "HumanEval/2"))
     rows = [{"task_id": f"HumanEval/{n}", "completion": str(n)} for n in (2, 0, 1)]

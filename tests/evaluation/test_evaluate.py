@@ -214,6 +214,15 @@ def test_groups_of_evaluations_are_compared(tiny):
     assert "b-s0.out and 1 more: 100.0, 66.7%" in evaluated("compare", before, "with", first, second).out
 
 
+def test_a_comparison_says_where_programs_had_other_limits(tiny):
+    file = tiny.completions("mine", a=[RIGHT], b=[RIGHT], c=[RIGHT])
+    for name, seconds in (("long", 6), ("short", 1)):
+        words = ("--suite", tiny.path, f"judge.time_limit_s={seconds}", "-o", tiny.folder / name)
+        assert evaluated("--completions", file, *words).code == 0
+    said = evaluated("compare", tiny.folder / "long", tiny.folder / "short").err
+    assert said.splitlines() == ["note: judge.time_limit_s: 6.0 and 1.0"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -367,6 +376,12 @@ def test_a_model_is_evaluated_by_the_library_as_by_the_command(starter, whole, t
     assert sum(cell["problems"] for cell in scores.by_difficulty.values()) == 12
     cut = [row for row in scores.at(48).samples if row["truncated"]]
     assert cut and all(row["tokens"] == 48 for row in cut)
+
+
+@pytest.mark.parametrize("asked", [{"limit": 0}, {"limit": [0, 8]}, {"samples": 0}])
+def test_the_library_refuses_numbers_that_ask_for_nothing(starter, tmp_path, asked):
+    with pytest.raises(EvaluationError, match=r"from 1 on|at least one sample"):
+        mc.evaluate("nano", str(starter), **{"samples": 1, "limit": 8, **asked}, output=tmp_path / "out")
 
 
 def test_the_command_is_eval_and_goes_on_working_as_evaluated(whole):

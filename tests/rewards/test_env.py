@@ -81,7 +81,7 @@ def test_problems_are_drawn_by_seed_or_chosen():
     one, other = CodeEnv(problems, judge=ONE, seed=3), CodeEnv(problems, judge=ONE)
     drawn = [one.reset()[1]["id"] for _ in range(5)]
     assert [other.reset(seed=3)[1]["id"], *(other.reset()[1]["id"] for _ in range(4))] == drawn
-    assert other.reset(options={"id": "7"})[1] == {"id": "7"}
+    assert other.reset(options={"id": "7"})[1] == other.reset(options={"id": 7})[1] == {"id": "7"}
     with pytest.raises(KeyError, match="there is no problem"):
         other.reset(options={"id": "x"})
 

@@ -90,11 +90,51 @@ def test_a_prefix_ends_at_the_first_failure_though_an_open_judge_went_on():
         assert CodeReward([DOUBLE], judge=judge, shape="share")([BIG], id=["double"]) == [0.5]
 
 
+<<<<<<< HEAD
 def test_an_id_without_its_source_is_told_the_whole_one(tmp_path):
     path = tmp_path / "problems.jsonl"
     path.write_text(json.dumps({"id": "contest/abc374_a", "tests": [{"input": "1", "output": "1"}]}))
     with pytest.raises(SchemaError, match="not among the 1 given; did you mean 'contest/abc374_a'"):
         CodeReward(path)(["no code"], id=["abc374_a"])
+=======
+CHECK = "def check(candidate):\n" + "".join(f"    assert candidate({n}) == {n * n}\n" for n in range(4))
+SQUARE = mc.Problem("square", kind="assert", entry_point="square", asserts=[CHECK])
+SQUARES = "```python\ndef square(n): return n * n if n < 2 else 0\n```"  # right for the first two tests
+STACK = mc.Problem(
+    "stack",
+    kind="assert",
+    asserts=["stack = Stack()", "stack.push(1)", "assert stack.pop() == 1", "assert stack.pop() is None"],
+)
+ONES = "```python\nclass Stack:\n    def push(self, n): ...\n    def pop(self): return 1\n```"
+
+
+@pytest.mark.parametrize("shape", ["share", "prefix"])
+def test_each_assert_of_a_check_function_is_a_test_also_where_a_program_stops_before_it(shape):
+    assert CodeReward([SQUARE], judge=ONE, shape=shape)([SQUARES], id=["square"]) == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("shape", "reward"),
+    [
+        ("share", 0.5),
+        ("prefix", 0.5),
+        ("first:1", 1.0),
+        ("first:2", 0.0),
+        ("first:1:share", 1.0),
+        ("first:2:share", 0.5),
+    ],
+)
+def test_what_prepares_something_for_an_assert_is_no_test(shape, reward):
+    wrong = ONES.replace("return 1", "return 7")
+    assert CodeReward([STACK], judge=ONE, shape=shape)([ONES, wrong], id=["stack"] * 2) == [reward, 0.0]
+
+
+def test_asserts_that_are_no_python_end_no_training():
+    broken = mc.Problem("broken", kind="assert", entry_point="f", asserts=["assert f(1) == 2", "assert f(1) =="])
+    for shape, reward in (("all", None), ("prefix", None), ("first:1", 1.0)):
+        given = CodeReward([broken], judge=ONE, shape=shape)([FUNCTION, "no code"], id=["broken"] * 2)
+        assert given == [reward, given[1]] and given[1] in (None, 0.0)
+>>>>>>> mend-cli
 
 
 def test_a_completion_may_be_missing_or_a_single_message_and_an_id_may_stand_in_extra_info():

@@ -386,6 +386,7 @@ def test_a_gate_with_bounds_at_one_scale_stands_at_that_scale_alone():
         ("at_most = 0.5\n", "at_most = 0.5\nat_least = 0.7\n", "at_least is 0.7, above at_most, 0.5; nothing passes"),
         ("at_most = 0.5\n", "atmost = 0.5\n", "gate 1: unknown key 'atmost'; did you mean 'at_most'?"),
         ("claims = [30]", "claims = [31]", "claims are [31]; list numbers of the study's claims: [30]"),
+        ("claims = [30]", "claims = [[30]]", "claims are [[30]]; list numbers of the study's claims: [30]"),
         ("[gates.at.smollm2]", "[gates.at.smollm3]", "unknown key 'smollm3'; did you mean 'smollm2'?"),
         ('text = "Half of the groups have signal."', "", "gate 1: text is missing"),
     ],

@@ -145,6 +145,8 @@ def test_stages_begin_at_a_share_of_the_steps(tmp_path):
     assert stages(second) == [{"at_step": 3, "temperature": 1.4}, {"at_step": 6, "max_response_tokens": 32}]
     longer = study(tmp_path, FILE.replace("steps=10", "steps=20")).arms[1]
     assert [stage["at_step"] for stage in stages(longer)] == [6, 11]
+    late = study(tmp_path, FILE.replace("at = 0.5, max", "at = 0.96, max")).arms[1]
+    assert [stage["at_step"] for stage in stages(late)] == [3, 10]  # not after the end
 
 
 def test_a_ramp_goes_to_its_end_by_equal_steps(tmp_path):
