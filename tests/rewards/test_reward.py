@@ -90,13 +90,13 @@ def test_a_prefix_ends_at_the_first_failure_though_an_open_judge_went_on():
         assert CodeReward([DOUBLE], judge=judge, shape="share")([BIG], id=["double"]) == [0.5]
 
 
-<<<<<<< HEAD
 def test_an_id_without_its_source_is_told_the_whole_one(tmp_path):
     path = tmp_path / "problems.jsonl"
     path.write_text(json.dumps({"id": "contest/abc374_a", "tests": [{"input": "1", "output": "1"}]}))
     with pytest.raises(SchemaError, match="not among the 1 given; did you mean 'contest/abc374_a'"):
         CodeReward(path)(["no code"], id=["abc374_a"])
-=======
+
+
 CHECK = "def check(candidate):\n" + "".join(f"    assert candidate({n}) == {n * n}\n" for n in range(4))
 SQUARE = mc.Problem("square", kind="assert", entry_point="square", asserts=[CHECK])
 SQUARES = "```python\ndef square(n): return n * n if n < 2 else 0\n```"  # right for the first two tests
@@ -134,7 +134,6 @@ def test_asserts_that_are_no_python_end_no_training():
     for shape, reward in (("all", None), ("prefix", None), ("first:1", 1.0)):
         given = CodeReward([broken], judge=ONE, shape=shape)([FUNCTION, "no code"], id=["broken"] * 2)
         assert given == [reward, given[1]] and given[1] in (None, 0.0)
->>>>>>> mend-cli
 
 
 def test_a_completion_may_be_missing_or_a_single_message_and_an_id_may_stand_in_extra_info():
