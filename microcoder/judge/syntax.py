@@ -127,7 +127,8 @@ def looks_outside(node: ast.AST) -> bool:
     for part in parts(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name | ast.Attribute):
             called = ast.unparse(part.func)
-            if called.startswith(_OUTSIDE) or called.rpartition(".")[2] in _OF_FILES:
+            outside = called.startswith(_OUTSIDE) and not called.startswith("os.path.")
+            if outside or called.rpartition(".")[2] in _OF_FILES:
                 return True
     return False
 
@@ -201,20 +202,6 @@ def split(statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
-class Line:
-    """A statement, and what is asked of it again and again."""
-
-    def __init__(self, statement: ast.stmt) -> None:
-        self.statement = statement
-        self.binds, self.uses, self.text = bound(statement), loaded(statement), source([statement])
-        self.imports = isinstance(statement, IMPORTS)
-        self.always = False  # it changes what no variable holds, such as sys.stdin
-        # Names whose objects it may change: what is called for its effect may change all that it is given.
-        kept = (ast.Assign, ast.AnnAssign, *DEFINITIONS, *IMPORTS)
-        self.changes = changed(statement) if isinstance(statement, kept) else self.uses
-        self.calls = isinstance(statement, ast.Assign) and any(isinstance(part, ast.Call) for part in parts(statement))
-
-
 def constants(node: ast.AST) -> set[object]:
     """The values in `node` that say something: no flags, small numbers or single letters."""
     found = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
@@ -227,32 +214,6 @@ def has_effects(node: ast.AST) -> bool:
     called = [part.func for part in parts(node) if isinstance(part, ast.Call)]
     names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
     return bool(names & _EFFECTS)
-
-
-class Kin:
-    """Names that lines have brought together: what is done to one of them may change another."""
-
-    def __init__(self) -> None:
-        self.groups: dict[str, set[str]] = {}
-        self.read = 0
-
-    def of(self, wanted: set[str], lines: list[Line], variables: set[str]) -> set[str]:
-        for line in lines[self.read :]:
-            names = (line.binds | line.uses) & variables
-            group = names.union(*(self.groups.get(ident, ()) for ident in names))
-            if any(self.groups.get(ident) != group for ident in names):
-                self.groups |= dict.fromkeys(group, group)
-        self.read = len(lines)
-        return set().union(*(self.groups.get(ident, ()) for ident in wanted))
-
-
-def held(value: ast.expr) -> set[str]:
-    """Names whose objects an expression gives a part of, or holds: grid of grid[0], row of [row, row]."""
-    if isinstance(value, ast.List | ast.Tuple | ast.Set):
-        return set().union(*map(held, value.elts))
-    if isinstance(value, ast.Dict):
-        return set().union(*map(held, value.values))
-    return set() if isinstance(value, ast.Call) else {root(value)}
 
 
 def changed(statement: ast.stmt) -> set[str]:
