@@ -6,10 +6,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from .lines import Line
 from .statements import OURS, SHARED, THEIRS, Divide, Fact, Hand, NotSeparable, Statements
 from .syntax import (
     SCOPES,
+    Line,
     assign,
     constants,
     copied,

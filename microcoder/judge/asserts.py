@@ -4,7 +4,7 @@ The design in one paragraph. A program of tests is read statement by statement, 
 processes share the work. Every name is the tests' own, the candidate's, or shared (sides.py). Statements about what is
 the tests' own run outside only. The others become lines for the candidate's process, which gets the values that they
 need, and not where those come from (statements.py). An assertion becomes a probe: an expression for the candidate's
-process, after the lines that lead to it (lines.py), and what its answer is compared with outside (assertions.py). So
+process, after the lines that lead to it (syntax.py), and what its answer is compared with outside (assertions.py). So
 `assert f(x) == v` runs `f(x)` inside and nothing else: an object that claims to equal everything, a patched `sorted` or
 a hunt through frames and globals finds nothing to use. Loops over what is known are written out, and functions of the
 tests that assert, such as HumanEval's `check(candidate)`, are read where they are called. What the reading must know of
@@ -22,10 +22,10 @@ from collections.abc import Iterator
 
 from ..schema import SchemaError
 from .assertions import ANSWERS, Assertions, Probe
-from .lines import Line
 from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
 from .syntax import (
     DEFINITIONS,
+    Line,
     assign,
     binds,
     bound,

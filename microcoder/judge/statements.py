@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .lines import Line, Lines
 from .sandbox.records import RECORDS
 from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
 from .syntax import (
     DEFINITIONS,
     IMPORTS,
     SCOPES,
+    Line,
+    Lines,
     assign,
     binds,
     bound,
