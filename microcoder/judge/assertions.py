@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import Any
 
-from .statements import MOST, OURS, SHARED, THEIRS, Fact, Hand, NotSeparable, Statements, Step
+from .statements import OURS, SHARED, THEIRS, Divide, Fact, Hand, NotSeparable, Statements
 from .syntax import (
     SCOPES,
     Line,
     assign,
-    bound,
     constants,
     copied,
     has_effects,
@@ -20,11 +20,10 @@ from .syntax import (
     looks_outside,
     name,
     parts,
-    replaced,
     source,
 )
 
-_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "in": "contains", "not in": "lacks"}
+_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _OPERATORS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
@@ -40,12 +39,11 @@ class Probe:
 
     `before` and `ask` run in the candidate's process, with the values in `given`. `expected` is an expression of the
     problem's, and `fact` what is known of it, where it is no literal. op: one of Python's comparison operators,
-    "contains" (the answer is the container), "lacks", "close" (math.isclose), "near" (abs(a - b) < eps), "truth",
-    "false", "pair" (two answers must be equal), "raises" (`expected` is a list of names of exceptions), "runs" (it ends
-    without one), "rest" (the answers, as a tuple called ANSWERS, go into the expression `expected`), or "inside" (the
-    assertion ran in the candidate's process; passing means that it ended without an exception). `made`: what is
-    compared, as an expression with ANSWERS in it, where it is not the answer itself. `rest` and `made` are evaluated
-    outside, after the statements `outside`.
+    "truth", "false", "pair" (two answers must be equal), "raises" (`expected` is a list of names of exceptions), "runs"
+    (it ends without one), "rest" (the answers, as a tuple called ANSWERS, go into the expression `expected`), or
+    "inside" (the assertion ran in the candidate's process; passing means that it ended without an exception). `made`:
+    what is compared, as an expression with ANSWERS in it, where it is not the answer itself. `rest` and `made` are
+    evaluated outside, after the statements `outside`.
     """
 
     op: str
@@ -56,7 +54,6 @@ class Probe:
     made: str = ""
     outside: str = ""
     given: dict[str, str] = field(default_factory=dict)  # names, and keys of facts (in the end: values as JSON)
-    tolerance: dict[str, str] = field(default_factory=dict)
     alias: str = ""  # another name for the candidate's function
     entry: str = ""  # this function
     text: str = ""  # the assertion as it was written
@@ -73,8 +70,6 @@ class Assertions(Statements):
         """Return the probes that `assert test` is split into."""
         if any(isinstance(node, ast.NamedExpr) for node in parts(test)):
             test = _Walrus(self).visit(copied(test))
-        if loaded(test) & self.handles:
-            return [self.inside([ast.Assert(test)], ast.unparse(test))]
         return self.convert(test, test)
 
     def convert(self, test: ast.expr, whole: ast.expr) -> list[Probe]:
@@ -89,8 +84,6 @@ class Assertions(Statements):
             return [self.probe("false", test.operand, whole)]
         if isinstance(test, ast.Call):
             called = ast.unparse(test.func)
-            if called in ("math.isclose", "isclose", "np.isclose", "numpy.isclose") and len(test.args) == 2:
-                return self.closeness(test, called, whole)
             if called in ("is_same_list", "is_same_tree") and len(test.args) == 2:
                 return self.comparison(test.args[0], "==", test.args[1], test, whole)
             if called == "all" and len(test.args) == 1 and (parts := self.parts(test.args[0])) is not None:
@@ -114,96 +107,68 @@ class Assertions(Statements):
         """Nothing of the candidate's: it holds already, unless it is about what the candidate may have changed."""
         if is_literal(test) and ast.literal_eval(test):
             return []  # `assert True` asks nothing
-        if looks_outside(test):
-            return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
         _, fact = self.fact(ast.Call(name("bool"), [test], []))
-        if loaded(test) & self.lent() or (fact is not None and fact.text != "true"):
-            return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
-        return []
-
-    def lent(self) -> set[str]:
-        """Names that may share something with what the candidate was given: `row` after `row = grid[0]; f(grid)`."""
-        out = self.shared | self.parts_lent
-        for line in [*self.outside[::-1], *self.outside]:
-            names = (line.binds | line.uses) & self.variables
-            if names & out and not line.imports:
-                out |= names
-        return out
+        changed = looks_outside(test) or (self.lent and loaded(test) & self.variables)
+        return self.alone(whole) if changed or (fact is not None and fact.text != "true") else []
 
     def comparison(self, left: ast.expr, op: str, right: ast.expr, test: ast.expr, whole: ast.expr) -> list[Probe]:
-        near = self.nearness(left, op, right, whole)
-        if near is not None:
-            return [near]
         sides = self.side(left), self.side(right)
+        identity = op in ("is", "is not")
         if sides[0] == sides[1]:
             if op == "==" and self.clean(left, True) and self.clean(right, True):
                 return [self.probe("pair", ast.Tuple([left, right], ast.Load()), whole)]
-            if op in ("is", "is not"):  # two things of the candidate's: only there is one the other
-                return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
-            return self.rest(test, whole)
+            return self.alone(whole) if identity else self.rest(test, whole)
         if sides[1] > sides[0]:
+            if op in ("in", "not in"):
+                if not self.is_object(right):
+                    return self.rest(test, whole)
+                question = ast.Compare(left, [ast.In()], [right])  # to an object of the candidate's
+                return [self.probe("truth" if op == "in" else "false", question, whole)]
             left, right, op = right, left, _FLIPPED.get(op, op)
         again = SHARED in sides and THEIRS in sides
         fact = None if is_literal(right) else self.fact(right)[1]
-        if fact is not None and (fact.faith == "failed" or '{"?"' in fact.text):  # no plain value to compare with
-            if op in ("is", "is not") and self.clean(left):
-                return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
-            return self.rest(test, whole)
-        if op in ("is", "is not") and fact is not None and fact.faith == "plain":  # which list it is, not what is in it
-            return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
-        if op in ("contains", "lacks") and self.is_object(left):  # a question to an object of the candidate's
-            return [self.probe("truth" if op == "contains" else "false", ast.Compare(right, [ast.In()], [left]), whole)]
+        if fact is not None and not fact.is_value:
+            return self.alone(whole) if identity and self.clean(left) else self.rest(test, whole)
+        if identity and fact is not None and fact.faith == "plain":  # which list it is, not what is in it
+            return self.alone(whole)
         truth = isinstance(right, ast.Constant) and isinstance(right.value, bool)
         if self.clean(left, methods=not truth):
             return [self.probe(op, left, whole, right, again=again)]
         try:
             asked, made = self.questions(left)
         except NotSeparable:
-            return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
+            return self.alone(whole)
         return [self.probe(op, asked, whole, right, made=made, again=again)]
-
-    def nearness(self, left: ast.expr, op: str, right: ast.expr, whole: ast.expr) -> Probe | None:
-        """abs(answer - expected) < eps, with math.fabs for abs and either order."""
-        match left:
-            case ast.Call(func, [ast.BinOp(one, ast.Sub(), other)], []) if op in ("<", "<="):
-                if ast.unparse(func) not in ("abs", "math.fabs", "fabs") or self.side(right) != OURS:
-                    return None
-                for answer, expected in ((one, other), (other, one)):
-                    if self.clean(answer, True) and self.side(expected) == OURS:
-                        tolerance = {"abs": ast.unparse(right), "strict": str(op == "<")}
-                        return self.probe("near", answer, whole, expected, tolerance=tolerance)
-        return None
-
-    def closeness(self, call: ast.Call, called: str, whole: ast.expr) -> list[Probe]:
-        given = {word.arg: word.value for word in call.keywords if word.arg}
-        numpy = called.startswith("n")
-        for answer, expected in (call.args, call.args[::-1]):
-            if self.clean(answer, True) and not any(self.side(part) for part in (expected, *given.values())):
-                rel, abs_ = given.get("rtol" if numpy else "rel_tol"), given.get("atol" if numpy else "abs_tol")
-                tolerance = {
-                    "rel": ast.unparse(rel) if rel else ("1e-5" if numpy else "1e-9"),
-                    "abs": ast.unparse(abs_) if abs_ else ("1e-8" if numpy else "0.0"),
-                }
-                return [self.probe("close", answer, whole, expected, tolerance=tolerance)]
-        return self.rest(call, whole)
 
     def rest(self, test: ast.expr, whole: ast.expr) -> list[Probe]:
         """Not one of the simple forms: the calls go inside, the rest stays outside; if that fails, all goes inside."""
         try:
             asked, made = self.questions(test)
         except NotSeparable:
-            return [self.inside([ast.Assert(whole)], ast.unparse(whole))]
+            return self.alone(whole)
         return [self.probe("rest", asked, whole, made=made)]
 
     def questions(self, node: ast.expr) -> tuple[ast.expr, ast.expr]:
         """What is asked, as a tuple; and `node` with ANSWERS[n] in the place of each."""
-        calls = _Questions(self)
-        made = calls.visit(copied(node))
+        found: list[ast.expr] = []
+        ours: list[ast.expr] = []
+
+        def answer(part: ast.expr) -> ast.expr:
+            found.append(part)
+            if self.side(part) == SHARED:
+                ours.append(part)
+            return item(ANSWERS, len(found) - 1)
+
+        def of_ours(part: ast.expr) -> ast.expr:
+            ours.append(part)
+            return part
+
+        made = Divide(self, answer, of_ours).visit(copied(node))
         assert isinstance(made, ast.expr)
-        if not calls.found or loaded(made) & (self.theirs | self.shared):
+        if not found or loaded(made) & (self.theirs | self.shared):
             raise NotSeparable
-        self.opaque |= any(self.has_no_plain_value(part) for part in calls.ours)
-        return ast.Tuple(calls.found, ast.Load()), made
+        self.opaque |= any(self.has_no_plain_value(part) for part in ours)
+        return ast.Tuple(found, ast.Load()), made
 
     def has_no_plain_value(self, node: ast.expr) -> bool:
         """Whether a value of ours is an object: what is compared with it is one too, and stays inside."""
@@ -212,37 +177,12 @@ class Assertions(Statements):
         if isinstance(node, ast.Name) and node.id not in self.variables - self.imported:
             return False
         _, fact = self.fact(node)
-        return fact is not None and (fact.faith == "failed" or '{"?"' in fact.text)
-
-    def written_out(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> list[ast.expr]:
-        """Return the elements of a comprehension over values of the tests."""
-        own = set().union(*(bound(loop.target) for loop in node.generators))
-        for loop in node.generators:
-            if any(loaded(part) - own - self.ours for part in (loop.iter, *loop.ifs)) or loop.is_async:
-                raise NotSeparable
-        variables = sorted(own)
-        values = ast.Tuple([name(v) for v in variables], ast.Load())
-        rounds = self.rounds_of(ast.ListComp(values, [copied(loop) for loop in node.generators]))
-        out = []
-        for value in rounds:
-            places = {v: ast.Subscript(value, ast.Constant(n), ast.Load()) for n, v in enumerate(variables)}
-            out.append(replaced(node.elt, places))
-        return out
-
-    def rounds_of(self, loop: ast.expr) -> list[ast.expr]:
-        """Return the items that a loop goes through, as expressions of the tests."""
-        if self.side(loop) == THEIRS:
-            raise NotSeparable
-        values = self.new_name("loop")
-        first = ast.parse(f"list(__import__('itertools').islice(_, {MOST + 1}))", mode="eval").body
-        self.note(assign(values, replaced(first, {"_": loop})))
-        count = self.known(ast.Call(name("len"), [name(values)], []))
-        self.rounds += count if isinstance(count, int) else MOST + 1
-        if self.rounds > MOST or not isinstance(count, int):
-            raise NotSeparable
-        return [item(values, n) for n in range(count)]
+        return fact is not None and not fact.is_value
 
     # Probes
+
+    def alone(self, test: ast.expr) -> list[Probe]:
+        return [self.inside([ast.Assert(test)], ast.unparse(test))]
 
     def inside(self, body: list[ast.stmt], text: str = "the tests as a whole") -> Probe:
         lines = "\n".join([*self.everything, source(body)])
@@ -253,24 +193,22 @@ class Assertions(Statements):
 
     def probe(
         self, op: str, ask: ast.expr, whole: ast.expr, expected: ast.expr | None = None, made: ast.expr | None = None,
-        tolerance: dict[str, str] | None = None, again: bool = False,
+        again: bool = False,
     ) -> Probe:  # fmt: skip
         hand = Hand(self)
         asked = hand.visit(copied(ask))
         assert isinstance(asked, ast.expr)
-        steps = self.needed(asked)
+        steps = self.steps.leading_to(loaded(asked))
         for step in steps:
             step.due = False
         text = ast.unparse(whole)
-        probe = Probe(
-            op, "\n".join(step.line.text for step in steps), ast.unparse(asked), alias=self.alias, entry=self.entry,
-            text=text, tolerance=tolerance or {}, again=again,
-        )  # fmt: skip
+        before = "\n".join(step.text for step in steps)
+        probe = Probe(op, before, ast.unparse(asked), alias=self.alias, entry=self.entry, text=text, again=again)
         outside: set[str] = set()
         for part in (expected, made):
             outside |= loaded(part) if part is not None else set()
         for step in self.steps:  # outside it is run too
-            step.due &= not step.line.binds & outside
+            step.due &= not step.binds & outside
         leading = self.slice(outside - {ANSWERS})
         if expected is not None:
             probe.expected = ast.unparse(expected)
@@ -286,18 +224,18 @@ class Assertions(Statements):
         both = op == "pair" or (op == "rest" and len(getattr(ask, "elts", ())) > 1)
         said = constants(expected) if expected is not None else set()
         probe.tells = any(
-            step.tells or (both and step.stores) or (step.copied and _holds(step.line, names, said)) for step in steps
+            step.tells or (both and step.stores) or (step.copied and _holds(step, names, said)) for step in steps
         )
         for step in steps:
             probe.given |= step.given
         probe.given |= hand.given
         itself = any(isinstance(part, ast.Name) and part.id not in self.variables for part in getattr(ask, "elts", ()))
         opaque, self.opaque = self.opaque, False
-        if op in ("pair", "contains", "lacks") or again or itself or opaque or self.looks_at_objects(whole):
+        if op == "pair" or again or itself or opaque or self.looks_at_objects(whole):
             probe.whole = "\n".join([*self.everything, f"assert {text}"])
         if loaded(asked) & self.variables and any(isinstance(n, ast.Call) for n in parts(asked)):
             # it may have changed what a later assert looks at
-            self.steps.append(Step(Line(ast.Expr(asked)), hand.given))
+            self.steps.add(Line(ast.Expr(asked), hand.given))
             self.everything.append(ast.unparse(ask))
         return probe
 
@@ -308,8 +246,9 @@ class Assertions(Statements):
                     return True
                 case ast.Attribute(value) if self.side(value) == THEIRS:
                     return True
-                case ast.Compare(left, _, [right]) if self.side(left) == THEIRS and self.side(right) == THEIRS:
-                    return True
+                case ast.Compare(left, [op], [right]) if self.side(right) == THEIRS:
+                    if self.side(left) == THEIRS or isinstance(op, ast.In | ast.NotIn):
+                        return True
         return False
 
 
@@ -318,61 +257,16 @@ def _holds(line: Line, names: set[str], said: set[object]) -> bool:
     return not line.imports and bool(line.binds & names or constants(line.statement) & said)
 
 
-class _Questions(ast.NodeTransformer):
-    """Replace every expression that the candidate's process must evaluate by ANSWERS[n]."""
-
-    def __init__(self, assertions: Assertions) -> None:
-        self.all = assertions
-        self.found: list[ast.expr] = []
-        self.ours: list[ast.expr] = []
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, ast.expr):
-            return self.generic_visit(node)
-        if self.all.side(node) == OURS:
-            self.ours.append(node)
-            return node
-        if self.all.clean(node) and not isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
-            self.found.append(node)
-            if self.all.side(node) == SHARED:
-                self.ours.append(node)
-            return item(ANSWERS, len(self.found) - 1)
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-            return self.comprehension(node)
-        if isinstance(node, SCOPES):
-            raise NotSeparable
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # the method of an answer
-            node.func.value = self.visit(node.func.value)  # type: ignore[assignment]
-            node.args = [self.visit(arg) for arg in node.args]  # type: ignore[misc]
-            node.keywords = [self.visit(word) for word in node.keywords]  # type: ignore[misc]
-            return node
-        return self.generic_visit(node)
-
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
-        own = set().union(*(bound(loop.target) for loop in node.generators))
-        rest = [node.elt, *(p for loop in node.generators for p in (loop.iter, *loop.ifs))]
-        rest.remove(node.generators[0].iter)
-        if all(not loaded(part) - own - self.all.ours for part in rest):  # only what it goes through is the candidate's
-            through = ast.Call(name("list"), [node.generators[0].iter], [])  # a generator has no other value
-            node.generators[0].iter = self.visit(through)  # type: ignore[assignment]
-            return node
-        parts = [self.visit(part) for part in self.all.written_out(node)]
-        out = ast.List(parts, ast.Load())  # type: ignore[arg-type]
-        return ast.Call(name("set"), [out], []) if isinstance(node, ast.SetComp) else out
-
-
 class _Walrus(ast.NodeTransformer):
     """`(y := f(x)) > 1` as `y = f(x)` and `y > 1`."""
 
     def __init__(self, assertions: Assertions) -> None:
         self.all = assertions
 
+    def visit(self, node: ast.AST) -> Any:
+        return node if isinstance(node, SCOPES) else super().visit(node)
+
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
         value = self.visit(node.value)
         self.all.note(assign(node.target.id, value))
         return name(node.target.id)
-
-    def leave_alone(self, node: ast.AST) -> ast.AST:
-        return node
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = leave_alone

@@ -1,12 +1,16 @@
 """Assert tests taken apart: what is asked of the candidate, and what is expected of the answer.
 
-`assert f(x) == v` runs only `f(x)` in the candidate's process, on the value of x; `v` stays outside and the comparison
-happens there, so an object that claims to equal everything, a patched `sorted` or a hunt through frames and globals
-finds nothing to use. The same is done for `is`, `in`, `!=`, `<` and its kin, `math.isclose`, `abs(a - b) < eps`, bare
-calls and `not`, for an exception that is to be raised, for statements in a row, for loops over what is known, and for
-functions of the tests that are made of them, such as HumanEval's `check(candidate)`. Any other assertion
-(`isinstance(f(x), int)`, `f(x) == 1 or f(x) == 2`) keeps its calls inside and is evaluated outside on the plain values
-that they returned. What remains (a `while` with asserts, two objects that are compared) runs inside and says so.
+The design in one paragraph. A program of tests is read statement by statement, as Python would run it, but two
+processes share the work. Every name is the tests' own, the candidate's, or shared (sides.py). Statements about what is
+the tests' own run outside only. The others become lines for the candidate's process, which gets the values that they
+need, and not where those come from (statements.py). An assertion becomes a probe: an expression for the candidate's
+process, after the lines that lead to it (syntax.py), and what its answer is compared with outside (assertions.py). So
+`assert f(x) == v` runs `f(x)` inside and nothing else: an object that claims to equal everything, a patched `sorted` or
+a hunt through frames and globals finds nothing to use. Loops over what is known are written out, and functions of the
+tests that assert, such as HumanEval's `check(candidate)`, are read where they are called. What the reading must know of
+values is asked of a box without the candidate; then the program is read again, until nothing is missing. What has no
+such reading (a `while` with asserts, two objects that are compared, files) raises NotSeparable: the statement, or the
+whole program, runs inside, and the verdict says so. When in doubt a form runs inside; it is never dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from .assertions import ANSWERS, Assertions, Probe
 from .statements import MOST, OURS, THEIRS, Evaluate, Fact, NotSeparable
 from .syntax import (
     DEFINITIONS,
-    Kin,
+    Line,
     assign,
     binds,
     bound,
@@ -180,14 +184,11 @@ class Reader(Assertions):
         for ident, function in list(self.functions.items()):
             if ident not in self.called and _runs_by_itself(function):
                 self.splice(function, ast.Call(name(ident), [], []))
-        for statement in body:
-            if isinstance(statement, ast.ClassDef) and _runs_by_itself(statement) and not _used(statement, body):
-                self.out.append(self.inside([_call(statement)], f"the tests of {statement.name}"))
         for kept in list(self.unread.values()):
             self.out += self.ends(kept)
         if any(step.due for step in self.steps):
             done = self.probe("runs", ast.Constant(None), ast.Constant("it ends without an exception"))
-            done.before = "\n".join(step.line.text for step in self.steps)
+            done.before = "\n".join(step.text for step in self.steps)
             for step in self.steps:
                 done.given |= step.given
                 done.tells |= step.tells
@@ -214,6 +215,8 @@ class Reader(Assertions):
                 self.out += self.assertion(statement.test)
             elif isinstance(statement, ast.FunctionDef) and self.checks(statement):
                 self.define(statement)
+            elif isinstance(statement, ast.ClassDef) and _runs_by_itself(statement):
+                raise NotSeparable
             elif isinstance(statement, ast.ClassDef) and self.checks(statement):
                 self.asserting.add(statement.name)
                 self.note(statement)
@@ -285,9 +288,7 @@ class Reader(Assertions):
         """Whether it must be looked into: asserts in it, or a loop that would tell the candidate what is expected."""
         if self.checks(statement) or loaded(statement) & (self.asserting | self.functions.keys()):
             return True
-        if isinstance(statement, ast.For) and self.side(statement) == THEIRS:
-            return not self.clean_statement(statement)
-        return False
+        return isinstance(statement, ast.For) and self.side(statement) == THEIRS != self.side(statement.iter)
 
     def compound(self, statement: ast.stmt) -> None:
         before = {key: value if key in ("facts", "asked") else copy.copy(value) for key, value in self.__dict__.items()}
@@ -312,8 +313,6 @@ class Reader(Assertions):
                 case ast.If(test, body, orelse) if self.side(test) == OURS:
                     holds = self.known(ast.Call(name("bool"), [test], []))
                     return self.read(body if holds is True else orelse)
-                case ast.With([ast.withitem(context, None)], body) if ast.unparse(context).startswith("warnings."):
-                    return self.read(body)
                 case ast.With([ast.withitem(ast.Call(func, [error], []), None)], body) if _raises(func):
                     handler = ast.ExceptHandler(error, None, [ast.Pass()])
                     if self.raising(ast.Try(body, [handler], [ast.Assert(ast.Constant(False))], [])):
@@ -323,7 +322,6 @@ class Reader(Assertions):
         except NotSeparable:
             pass
         self.__dict__.update(before)
-        self.kin = [Kin(), Kin()]
         self.out.append(self.inside([statement], ast.unparse(statement)))
         self.everything.append(source([statement]))
         self.step(statement, tells=True)
@@ -336,9 +334,8 @@ class Reader(Assertions):
         match statement:
             case ast.Try([asked], [handler], [failure], []):
                 pass
-            case ast.Try([asked, failure], [handler], [], []):
-                if handler.type is None or self.catches(handler.type, failure):
-                    return False
+            case ast.Try([asked, failure], [handler], [], []) if not _catches(handler.type, failure):
+                pass
             case _:
                 return False
         if not isinstance(asked, ast.Expr | ast.Assign) or not self.clean(asked.value, methods=True):
@@ -346,11 +343,12 @@ class Reader(Assertions):
         if not _fails(failure) or handler.type is None or self.side(handler.type) != OURS:
             return False
         raised = self.new_name("raised")
+        handed = self._handed(asked)
         lines = (
-            f"try:\n    {ast.unparse(asked)}\n    {raised} = None\nexcept BaseException as _error:\n"
+            f"try:\n    {handed.text}\n    {raised} = None\nexcept BaseException as _error:\n"
             f"    {raised} = ([_c.__name__ for _c in type(_error).__mro__], str(_error))"
         )
-        self.steps.append(self._handed(ast.parse(lines).body[0]))
+        self.steps.add(Line(ast.parse(lines).body[0], handed.given))
         self.variables.add(raised)
         self.theirs.add(raised)
         names = f"[c.__name__ for e in [{ast.unparse(handler.type)}] for c in (e if isinstance(e, tuple) else [e])]"
@@ -366,14 +364,6 @@ class Reader(Assertions):
             elif not isinstance(inner, ast.Pass) and not (isinstance(inner, ast.Expr) and not loaded(inner)):
                 raise NotSeparable
         return True
-
-    def catches(self, caught: ast.expr, failure: ast.stmt) -> bool:
-        error = failure.exc if isinstance(failure, ast.Raise) and failure.exc else name("AssertionError")
-        error = error.func if isinstance(error, ast.Call) else error
-        if self.side(caught) != OURS or self.side(error) != OURS:
-            return True
-        test = ast.parse(f"issubclass({ast.unparse(error)}, {ast.unparse(caught)})", mode="eval").body
-        return self.known(test) is not False
 
 
 class _Message(ast.NodeTransformer):
@@ -397,6 +387,15 @@ def _is_main(statement: ast.stmt) -> bool:
 
 def _fails(statement: ast.stmt) -> bool:
     return is_failure(statement) or (isinstance(statement, ast.Raise) and statement.exc is not None)
+
+
+def _catches(caught: ast.expr | None, failure: ast.stmt) -> bool:
+    """Whether the failure of a test may be taken for the exception that it expects, by their names."""
+    error = failure.exc if isinstance(failure, ast.Raise) and failure.exc else name("AssertionError")
+    error = error.func if isinstance(error, ast.Call) else error
+    if caught is None or loaded(caught) & {"AssertionError", "Exception", "BaseException"}:
+        return True
+    return ast.unparse(error) not in ("AssertionError", "Exception")
 
 
 def _negated(test: ast.expr) -> ast.expr:

@@ -124,40 +124,24 @@ class Sides:
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         return isinstance(node, _COMPOUND) and all(self._input(part, own) for part in parts)
 
-    def clean_statement(self, statement: ast.stmt, own: Own | None = None) -> bool:
+    def clean_statement(self, statement: ast.stmt) -> bool:
         """Whether a statement holds nothing that tells what is expected."""
-        own = own or {}
         match statement:
             case ast.Assign(_, value) | ast.AugAssign(_, _, value) | ast.AnnAssign(_, _, ast.expr() as value):
-                ours = not loaded(value) & own.keys() and self.side(value) != THEIRS
-                return ours or self.clean(value, own=own)
+                return self.side(value) != THEIRS or self.clean(value)
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)), args, words)) if (
                 ident in self.ours | self.shared | self.filled
             ):  # results.append(f(x))
-                return all(self._clean(part, own, False) for part in [*args, *(word.value for word in words)])
+                return all(self._clean(part, {}, False) for part in [*args, *(word.value for word in words)])
             case ast.Expr(value):
-                return self.clean(value, True, own) or self.side(value) == SHARED
-            case ast.Return(ast.expr() as value):
-                return self.clean(value, own=own)
-            case ast.For(target, loop, body, []):
-                answers = self._clean(loop, own, True)
-                if not answers and not (self._input(loop, own) and _uses_all(target, body)):
-                    return False
-                own = own | dict.fromkeys(bound(target), answers)
-                return all(self.clean_statement(part, own) for part in body)
-            case ast.With(items, body):
-                ours = all(self.side(part.context_expr) != THEIRS for part in items)
-                return ours and all(self.clean_statement(part, own) for part in body)
-            case ast.FunctionDef(_, ast.arguments(defaults=[], kw_defaults=[]) as takes, body, []):
-                own = own | dict.fromkeys(local(takes), False)
-                return all(self.clean_statement(part, own) for part in body)
-            case ast.Pass() | ast.Delete() | ast.Import() | ast.ImportFrom() | ast.Continue() | ast.Break():
-                return True
-        return False
+                return self.clean(value, True) or self.side(value) == SHARED
+            case ast.FunctionDef():
+                return _tells_nothing(statement) and not loaded(statement) & self.variables & self.ours
+        return isinstance(statement, ast.Pass | ast.Delete | ast.Import | ast.ImportFrom)
 
 
-def _tells_nothing(node: ast.expr) -> bool:
-    """Whether a sort key cannot hold an answer."""
+def _tells_nothing(node: ast.AST) -> bool:
+    """Whether a sort key, or a function of the tests, cannot hold an answer."""
     parts = list(ast.walk(node))
     constants = [part.value for part in parts if isinstance(part, ast.Constant)]
     return not any(isinstance(part, ast.Compare) for part in parts) and all(c in range(-9, 10) for c in constants)

@@ -12,7 +12,7 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .sandbox.records import RECORDS
 from .sides import NODE_HELPERS, OURS, SHARED, THEIRS, Sides
@@ -20,15 +20,16 @@ from .syntax import (
     DEFINITIONS,
     IMPORTS,
     SCOPES,
-    Kin,
     Line,
+    Lines,
     assign,
+    binds,
     bound,
     changed,
     copied,
     has_effects,
-    held,
     is_literal,
+    item,
     loaded,
     local,
     looks_outside,
@@ -41,6 +42,7 @@ from .syntax import (
 )
 
 Evaluate = Callable[[str, str], object]  # statements and an expression of the problem's -> its value, from another box
+Replace = Callable[[ast.expr], ast.expr]
 MOST = 1000  # rounds of loops that are written out
 
 
@@ -51,17 +53,10 @@ class Fact:
     faith: str  # "frozen", "plain", "" (see records.faithful), or "failed"
     text: str  # its value as JSON
 
-
-@dataclass(slots=True)
-class Step:
-    """A line for the candidate's process."""
-
-    line: Line
-    given: dict[str, str] = field(default_factory=dict)  # name -> key of the fact that is its value
-    copied: bool = False  # a line of ours as it stands, not its values
-    tells: bool = False  # it may hold what is expected
-    stores: bool = False  # it puts a value of ours where answers are: two answers that are compared may not be two
-    due: bool = False  # it may fail, and no probe runs it yet
+    @property
+    def is_value(self) -> bool:
+        """Whether it is plain: no object, and no exception."""
+        return self.faith != "failed" and '{"?"' not in self.text
 
 
 class NotSeparable(Exception):
@@ -71,15 +66,12 @@ class NotSeparable(Exception):
 class Statements(Sides):
     def __init__(self, theirs: set[str], ours: set[str], evaluate: Evaluate | None, facts: dict[str, Fact]) -> None:
         super().__init__(theirs, ours)
-        self.parts_lent: set[str] = set()  # variables a part of which was handed to the candidate
-        self.outside: list[Line] = []
-        self.steps: list[Step] = []
+        self.outside = Lines()  # of ours
+        self.steps = Lines()  # for the candidate's process
         self.everything: list[str] = []  # as it was written: for what can only run inside
         self.imported: set[str] = set()
-        self.handles: set[str] = set()  # what is known of files and patches: the other process has its own
-        self.twins: dict[str, set[str]] = {}  # names of the same object
-        self.holds: dict[str, set[str]] = {}  # names, and those of what they are a part of or consist of
-        self.kin = [Kin(), Kin()]  # of the names in `outside`, and in the steps
+        self.twins: dict[str, str] = {}  # b and a after b = a: two names of one object
+        self.lent = False  # whether the candidate was handed anything that it can change
         self.unread: dict[int, ast.expr] = {}  # meanings that no assert has asked for, and that may fail
         self.evaluate, self.facts = evaluate, facts
         self.asked: dict[str, tuple[int, str]] = {}  # facts that are wanted: place in `outside`, expression
@@ -110,9 +102,9 @@ class Statements(Sides):
         wanted = sorted(self.asked.items(), key=lambda pair: pair[1][0])
         if not wanted or self.evaluate is None:
             return False
-        lines, at = [], 0
+        lines, at, outside = [], 0, list(self.outside)
         for _, (place, text) in wanted:
-            lines += [*(line.text for line in self.outside[at:place]), f"_record(lambda: ({text}))"]
+            lines += [*(line.text for line in outside[at:place]), f"_record(lambda: ({text}))"]
             at = place
         found = self.evaluate("\n".join(lines), RECORDS)
         if not isinstance(found, list) or len(found) != len(wanted):
@@ -135,12 +127,15 @@ class Statements(Sides):
             self._note(part)
 
     def _note(self, statement: ast.stmt) -> None:
+        names = binds(statement)
+        if "*" in names or looks_outside(statement):  # names that are not known; files, which each process has apart
+            raise NotSeparable
+        if names & self.steps.late - self.variables - self.theirs:  # a function before it was not the candidate's
+            raise NotSeparable
         if "random" in loaded(statement) and not self.random:
             self.random = True  # it is run more than once, and must give the same each time
-            self.outside += map(Line, ast.parse("import random\nrandom.seed(0)").body)
-        names = {statement.name} if hasattr(statement, "name") else bound(statement)
-        if isinstance(statement, ast.ImportFrom) and "*" in names:
-            names = self._star(statement)
+            for seed in ast.parse("import random\nrandom.seed(0)").body:
+                self.outside.add(Line(seed))
         side = self.side(statement)
         reaches_out = self.reaches_out(statement)
         if side == THEIRS and isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -150,98 +145,68 @@ class Statements(Sides):
             return
         if side == OURS:
             line = Line(statement)
+            line.always = reaches_out
             if reaches_out:
                 self._on_both_sides(line)
-            elif line.uses & self.handles:
-                raise NotSeparable
-            self.outside.append(line)
+            self.outside.add(line)
         else:
             if side == SHARED:  # done on both sides; outside it may fail, for want of what the candidate did
                 guard = ast.ExceptHandler(name("Exception"), None, [ast.Pass()])
-                self.outside.append(Line(ast.Try([statement], [guard], [], [])))
-            self.step(statement, tells=None if side == THEIRS else False)
-            self.steps[-1].due = not isinstance(statement, DEFINITIONS)
-            self.steps[-1].line.always = reaches_out
+                self.outside.add(Line(ast.Try([statement], [guard], [], [])))
+            step = self.step(statement, tells=None if side == THEIRS else False)
+            step.due = not isinstance(statement, DEFINITIONS)
+            step.always = reaches_out
         if side == THEIRS:
             filled = changed(statement) & self.shared  # results.append(f(x))
-            filled |= self.shared & set().union(*(self.twins.get(ident, set()) for ident in filled))
-            if any(self.holds.get(ident) for ident in filled):
-                raise NotSeparable  # row = grid[0]; row.append(f(x))
             self.shared -= filled
             self.theirs |= filled
             self.filled |= filled
             for step in self.steps:
-                step.stores |= bool(step.line.binds & filled) and not self._is_empty(step)
+                step.stores |= bool(step.binds & filled) and not self._is_empty(step)
         self.variables |= names
-        for kind in (self.ours, self.shared, self.theirs, self.objects, self.filled, self.imported, self.handles):
+        for kind in (self.ours, self.shared, self.theirs, self.objects, self.filled, self.imported):
             kind -= names
-        self.imported |= names if isinstance(statement, IMPORTS) else set()
-        if (reaches_out and side != THEIRS) or (isinstance(statement, DEFINITIONS) and looks_outside(statement)):
-            self.handles |= names
-        self._see_parts(statement, names)
-        (self.ours, self.shared, self.theirs)[side].update(names)
         for ident in names:
             self.meant.pop(ident, None)
-        if side == THEIRS:
-            self._see_objects(statement)
+            self.twins.pop(ident, None)
+        self.imported |= names if isinstance(statement, IMPORTS) else set()
+        (self.ours, self.shared, self.theirs)[side].update(names)
+        match statement:
+            case ast.Assign([ast.Name(ident)], ast.Name(other)) if side == OURS and other in self.variables:
+                self.twins[ident] = other
+            case ast.Assign([ast.Name(ident)], value) if side == THEIRS and self.is_object(value):
+                self.objects.add(ident)
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)))) if ident in self.theirs - self.filled:
+                self.objects.add(ident)  # a call for its effect
 
     def reaches_out(self, statement: ast.stmt) -> bool:
-        """Whether it changes what the tests have not made: sys.stdin, os.environ, a file, a variable of the setup."""
+        """Whether it changes what the tests have not made: sys.stdin, os.environ, a variable of the setup."""
 
         def foreign(ident: str) -> bool:
             known = ident in self.ours | self.shared and ident not in self.variables - self.imported
-            return ident in self.handles or (known and not hasattr(builtins, ident))
+            return known and not hasattr(builtins, ident)
 
         match statement:
             case ast.Expr(ast.Call(func)) if foreign(root(func)):
-                made = loaded(statement) & self.variables - self.imported - self.handles
-                return not made or looks_outside(statement) or ast.unparse(func).endswith(".seed")
+                return not loaded(statement) & self.variables - self.imported or ast.unparse(func).endswith(".seed")
             case ast.Assign([ast.Name(ident)], ast.Lambda()) | ast.FunctionDef(ident) if hasattr(builtins, ident):
                 return ident in self.ours  # the candidate's calls of input mean this one too
             case ast.Expr(ast.Call(ast.Name("setattr" | "delattr"))):
                 return True
             case ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
                 return False
-        stored = [
-            part for part in parts(statement)
-            if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
-        ]  # fmt: skip
-        return any(foreign(root(part)) for part in stored) or looks_outside(statement)
+        places = [part for part in parts(statement) if isinstance(part, ast.Attribute | ast.Subscript)]
+        return any(foreign(root(part)) for part in places if not isinstance(part.ctx, ast.Load))
 
     def _on_both_sides(self, line: Line) -> None:
-        if (line.uses - line.binds) & (self.variables - self.imported - self.handles):
+        if (line.uses - line.binds) & (self.variables - self.imported):
             raise NotSeparable
-        self.copy_statements(line.uses & (self.imported | self.handles))
-        line.always = True
-        self.steps.append(Step(line, copied=True))
+        self.copy_statements(line.uses & self.imported)
+        self._copy(line)
 
-    def _see_parts(self, statement: ast.stmt, names: set[str]) -> None:
-        """Keep in mind which names may be of one object: b = a, and of a part of it: row = grid[0]."""
-        for ident in names:
-            self.holds.pop(ident, None)
-            for other in self.twins.pop(ident, set()) - {ident}:
-                self.twins[other] = self.twins[other] - {ident}
-        match statement:
-            case ast.Assign([ast.Name(ident)], ast.Name(other)) if other in self.variables:
-                both = self.twins.get(other, {other}) | {ident}
-                self.twins |= dict.fromkeys(both, both)
-            case ast.Assign([ast.Name(ident)], value):
-                self.holds[ident] = {part for part in held(value) & self.variables if not part.startswith("_loop")}
-
-    def _is_empty(self, step: Step) -> bool:
+    def _is_empty(self, step: Line) -> bool:
         found = [self.facts.get(key) for key in step.given.values()]
         return all(fact is not None and fact.text in ("[]", '{"d": []}', '{"s": []}') for fact in found)
-
-    def _star(self, statement: ast.stmt) -> set[str]:
-        found = self.evaluate(source([statement]), "list(globals())") if self.evaluate else []
-        return {str(ident) for ident in found} if isinstance(found, list) else set()
-
-    def _see_objects(self, statement: ast.stmt) -> None:
-        match statement:
-            case ast.Assign([ast.Name(ident)], value) if self.is_object(value):
-                self.objects.add(ident)
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(ident)))) if ident in self.theirs - self.filled:
-                self.objects.add(ident)  # a call for its effect
 
     def _define(self, statement: ast.stmt) -> bool:
         """`ok = f(x) == want`: the answer gets a name inside; what `ok` means is kept outside."""
@@ -250,7 +215,10 @@ class Statements(Sides):
                 value = self.meaning(value)
                 if self.clean(value) or isinstance(value, ast.NamedExpr):
                     return False
-                kept = _Keep(self).visit(copied(value))
+                try:
+                    kept = Divide(self, self._kept("answer"), self._kept("kept")).visit(copied(value))
+                except NotSeparable:
+                    return False
                 assert isinstance(kept, ast.expr)
                 self.variables.add(ident)
                 for kind in (self.ours, self.shared, self.objects):
@@ -262,109 +230,128 @@ class Statements(Sides):
                 return True
         return False
 
+    def _kept(self, kind: str) -> Replace:
+        """Give an expression, as it is now, a name."""
+
+        def keep(node: ast.expr) -> ast.expr:
+            if self.side(node) == OURS and (is_literal(node) or not loaded(node) & self.variables):
+                return node
+            kept = self.new_name(kind)
+            self._note(assign(kept, node))
+            return name(kept)
+
+        return keep
+
     def meaning(self, node: ast.expr) -> ast.expr:
         """Return `node` with names replaced by the expressions that they stand for."""
         for ident in loaded(node) & self.meant.keys():
             self.unread.pop(id(self.meant[ident]), None)
         return replaced(node, self.meant)
 
+    # Loops
+
+    def written_out(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> list[ast.expr]:
+        """Return the elements of a comprehension over values of the tests."""
+        own = set().union(*(bound(loop.target) for loop in node.generators))
+        for loop in node.generators:
+            if any(loaded(part) - own - self.ours for part in (loop.iter, *loop.ifs)) or loop.is_async:
+                raise NotSeparable
+        variables = sorted(own)
+        values = ast.Tuple([name(v) for v in variables], ast.Load())
+        rounds = self.rounds_of(ast.ListComp(values, [copied(loop) for loop in node.generators]))
+        out = []
+        for value in rounds:
+            places = {v: ast.Subscript(value, ast.Constant(n), ast.Load()) for n, v in enumerate(variables)}
+            out.append(replaced(node.elt, places))
+        return out
+
+    def rounds_of(self, loop: ast.expr) -> list[ast.expr]:
+        """Return the items that a loop goes through, as expressions of the tests."""
+        if self.side(loop) == THEIRS:
+            raise NotSeparable
+        values = self.new_name("loop")
+        first = ast.parse(f"list(__import__('itertools').islice(_, {MOST + 1}))", mode="eval").body
+        self.note(assign(values, replaced(first, {"_": loop})))
+        count = self.known(ast.Call(name("len"), [name(values)], []))
+        self.rounds += count if isinstance(count, int) else MOST + 1
+        if self.rounds > MOST or not isinstance(count, int):
+            raise NotSeparable
+        return [item(values, n) for n in range(count)]
+
     # Steps
 
-    def step(self, statement: ast.stmt, tells: bool | None = None) -> None:
+    def step(self, statement: ast.stmt, tells: bool | None = None) -> Line:
         """`statement` for the candidate's process, with the values of ours that it needs."""
         for ident in sorted(loaded(statement) & self.meant.keys()):
-            self.steps.append(self._handed(assign(ident, self.meant.pop(ident)), tells=True))
+            self.steps.add(self._handed(assign(ident, self.meant.pop(ident)), tells=True))
         tells = not self.clean_statement(statement) if tells is None else tells
         for part in ast.walk(statement):
             if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id in self.ours:
                 self.share(part.target.id)
-        self.steps.append(self._handed(statement, tells))
+        step = self._handed(statement, tells)
+        self.steps.add(step)
+        return step
 
-    def _handed(self, statement: ast.stmt, tells: bool = False) -> Step:
-        hand = Hand(self, elements=not tells)
+    def _handed(self, statement: ast.stmt, tells: bool = False) -> Line:
+        if hasattr(statement, "body"):  # what it does is done there, or not at all
+            for ident in sorted(loaded(statement) & self.variables & self.ours):
+                self.share(ident)
+            return Line(statement, tells=tells)
+        hand = Hand(self)
         done = hand.visit(copied(statement))
         assert isinstance(done, ast.stmt)
-        stores = False
-        if isinstance(done, ast.Assign) and not all(isinstance(place, ast.Name) for place in done.targets):
-            stores = bool(hand.given) or is_literal(done.value)
-        return Step(Line(done), hand.given, tells=tells, stores=stores)
+        step = Line(done, hand.given, tells)
+        step.stores = isinstance(done, ast.Assign) and not step.anew and (bool(hand.given) or is_literal(done.value))
+        return step
 
     def share(self, ident: str) -> None:
         """Give the candidate's process its own copy of a variable of ours."""
         key, fact = self.fact(name(ident))
-        if fact is not None and fact.faith in ("", "failed"):
-            self.copy_statements({ident})
-            return
+        if ident in {*self.twins, *self.twins.values()} or (fact is not None and fact.faith in ("", "failed")):
+            return self.copy_statements({ident})
         given = self.new_name("given")
-        self.steps.append(Step(Line(assign(ident, name(given))), {given: key}))
-        twins = self.twins.get(ident, set()) & self.ours - {ident}
-        self.steps += [Step(Line(assign(twin, name(ident)))) for twin in sorted(twins)]
-        self.ours -= twins | {ident}
-        self.shared |= twins | {ident}
+        self.steps.add(Line(assign(ident, name(given)), {given: key}))
+        self.lent = True
+        self.ours.discard(ident)
+        self.shared.add(ident)
 
     def copy_statements(self, wanted: set[str]) -> None:
         """The statements of ours that make these names, for the candidate's process."""
-        done = {id(step.line) for step in self.steps}
+        done = {id(step.statement) for step in self.steps}
         for line in self.slice(wanted & self.ours):
-            if id(line) not in done:
-                self.steps.append(Step(line, copied=True, stores=not line.imports))
+            if id(line.statement) not in done:
+                self._copy(line)
             if not line.imports:
-                names = ({line.statement.name} if hasattr(line.statement, "name") else line.binds) & self.variables
+                names = binds(line.statement) & self.variables
+                self.lent |= bool(names)
                 self.ours -= names
                 self.shared |= names
 
+    def _copy(self, line: Line) -> None:
+        step = Line(line.statement)
+        step.copied, step.stores, step.always = True, not line.imports, line.always
+        self.steps.add(step)
+
     def slice(self, wanted: set[str]) -> list[Line]:
         """The statements outside, less those that the wanted names do not lead back to."""
-        if self.random:
-            return list(self.outside)
-        kept, wanted = [], set(wanted)
-        kin = self.kin[0].of(wanted, self.outside, self.variables - self.imported)
-        for line in reversed(self.outside):
-            if self._matters(line, wanted) or line.changes & kin:
-                kept.append(line)
-                wanted |= line.uses
-        return kept[::-1]
-
-    def needed(self, ask: ast.expr) -> list[Step]:
-        """The steps, less those that `ask` does not lead back to: other variables, and what is done with them."""
-        kept, wanted = [], loaded(ask)
-        kin = self.kin[1].of(wanted, [step.line for step in self.steps], self.variables - self.imported)
-        for step in reversed(self.steps):
-            line = step.line
-            if self._matters(line, wanted) or (line.uses if line.calls else line.changes) & kin:
-                kept.append(step)
-                wanted |= line.uses
-        return kept[::-1]
-
-    def _matters(self, line: Line, wanted: set[str]) -> bool:
-        if line.always or line.binds & wanted:
-            return True
-        touched = line.uses & self.variables
-        return bool(touched & wanted) or not (touched or line.binds)
+        return list(self.outside) if self.random else self.outside.leading_to(wanted)
 
 
 class Hand(ast.NodeTransformer):
     """Replace values of the tests by names of given values."""
 
-    def __init__(self, statements: Statements, elements: bool = True) -> None:
+    def __init__(self, statements: Statements) -> None:
         self.all = statements
-        self.elements = elements  # of what a loop goes through these are handed over, not all that it comes from
         self.own: set[str] = set()  # variables of comprehensions and functions
         self.given: dict[str, str] = {}
-        self.only_names = False
-        self.loops: set[int] = set()
 
     def visit(self, node: ast.AST) -> ast.AST:
         before = set(self.own)
         if isinstance(node, SCOPES):
             self.own |= local(node)
-        elif isinstance(node, ast.stmt) and hasattr(node, "body"):  # what it does is done there, or not at all
-            self.only_names = True
-            self.own |= local(node) - self.all.ours - self.all.shared
-        if self.elements and isinstance(node, ast.For | ast.comprehension) and self.all.side(node.iter) == OURS:
+        if isinstance(node, ast.comprehension) and self.all.side(node.iter) == OURS:
             if not is_literal(node.iter) and not loaded(node.iter) & self.own:
-                node.iter = ast.Call(name("list"), [node.iter], [])
-                self.loops.add(id(node.iter))
+                node.iter = ast.Call(name("list"), [node.iter], [])  # the elements, not all that they come from
         done = self._visit(node)
         self.own = before
         return done
@@ -373,8 +360,7 @@ class Hand(ast.NodeTransformer):
         if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
             return self.generic_visit(node)
         names = loaded(node)
-        inner = self.only_names and not isinstance(node, ast.Name) and id(node) not in self.loops
-        if names & self.own or self.all.side(node) != OURS or inner:
+        if names & self.own or self.all.side(node) != OURS:
             return self.generic_visit(node)
         if is_literal(node):
             return node
@@ -390,8 +376,7 @@ class Hand(ast.NodeTransformer):
         if fact is not None and fact.faith in ("", "failed"):
             self.all.copy_statements(names)
             return node
-        if fact is not None and fact.faith == "plain":
-            self.all.parts_lent |= names & self.all.variables
+        self.all.lent |= fact is not None and fact.faith == "plain" and bool(names & self.all.variables)
         return self._hand(key)
 
     def _name(self, node: ast.Name) -> ast.AST:
@@ -412,23 +397,38 @@ class Hand(ast.NodeTransformer):
         return name(given)
 
 
-class _Keep(ast.NodeTransformer):
-    """Gives the answers in an expression names inside, and what is ours names outside, as both are now."""
+class Divide(ast.NodeTransformer):
+    """Replace what the candidate's process must evaluate by what `answer` makes of it, and what is ours by `ours`."""
 
-    def __init__(self, statements: Statements) -> None:
-        self.all = statements
+    def __init__(self, statements: Statements, answer: Replace, ours: Replace) -> None:
+        self.all, self.answer, self.ours = statements, answer, ours
 
     def visit(self, node: ast.AST) -> ast.AST:
         if not isinstance(node, ast.expr):
             return self.generic_visit(node)
         if self.all.side(node) == OURS:
-            if is_literal(node) or not loaded(node) & self.all.variables:
-                return node
-            kept = self.all.new_name("kept")
-            self.all._note(assign(kept, node))
-            return name(kept)
-        if self.all.clean(node):
-            kept = self.all.new_name("answer")
-            self.all._note(assign(kept, node))
-            return name(kept)
-        return node if isinstance(node, SCOPES) else self.generic_visit(node)
+            return self.ours(node)
+        if self.all.clean(node) and not isinstance(node, ast.FormattedValue | ast.Starred | ast.Slice):
+            return self.answer(node)
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            return self.comprehension(node)
+        if isinstance(node, SCOPES):
+            raise NotSeparable
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # the method of an answer
+            node.func.value = self.visit(node.func.value)  # type: ignore[assignment]
+            node.args = [self.visit(arg) for arg in node.args]  # type: ignore[misc]
+            node.keywords = [self.visit(word) for word in node.keywords]  # type: ignore[misc]
+            return node
+        return self.generic_visit(node)
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
+        own = set().union(*(bound(loop.target) for loop in node.generators))
+        rest = [node.elt, *(p for loop in node.generators for p in (loop.iter, *loop.ifs))]
+        rest.remove(node.generators[0].iter)
+        if all(not loaded(part) - own - self.all.ours for part in rest):  # only what it goes through is the candidate's
+            through = ast.Call(name("list"), [node.generators[0].iter], [])  # a generator has no other value
+            node.generators[0].iter = self.visit(through)  # type: ignore[assignment]
+            return node
+        parts = [self.visit(part) for part in self.all.written_out(node)]
+        out = ast.List(parts, ast.Load())  # type: ignore[arg-type]
+        return ast.Call(name("set"), [out], []) if isinstance(node, ast.SetComp) else out

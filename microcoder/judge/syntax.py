@@ -1,4 +1,4 @@
-"""Python's syntax, as far as tests are taken apart: what statements bind, use and change, and copies of expressions."""
+"""Python's syntax, as far as tests are taken apart: what statements bind, use and change, and which lead to which."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def looks_outside(node: ast.AST) -> bool:
     for part in parts(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name | ast.Attribute):
             called = ast.unparse(part.func)
-            if called.startswith(_OUTSIDE) or called.rpartition(".")[2] in _OF_FILES:
+            outside = called.startswith(_OUTSIDE) and not called.startswith("os.path.")
+            if outside or called.rpartition(".")[2] in _OF_FILES:
                 return True
     return False
 
@@ -202,17 +203,75 @@ def split(statement: ast.stmt) -> list[ast.stmt]:
 
 
 class Line:
-    """A statement, and what is asked of it again and again."""
+    """A statement, what is asked of it again and again, and what is known of it in the candidate's process."""
 
-    def __init__(self, statement: ast.stmt) -> None:
+    def __init__(self, statement: ast.stmt, given: dict[str, str] | None = None, tells: bool = False) -> None:
         self.statement = statement
         self.binds, self.uses, self.text = bound(statement), loaded(statement), source([statement])
         self.imports = isinstance(statement, IMPORTS)
+        kinds = {type(part) for part in parts(statement)}
+        late = kinds & {*DEFINITIONS, ast.Lambda}
+        self.late = self.uses - local(statement) if late else set[str]()  # names that it looks up when it is called
+        simple = isinstance(statement, ast.Assign | ast.AnnAssign)
+        # Names whose objects it may change: what is called may change all that it is given.
+        kept = (simple and ast.Call not in kinds) or isinstance(statement, (*DEFINITIONS, *IMPORTS))
+        self.changes = changed(statement) if kept else self.uses
+        names = isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets)
+        self.anew = names and ast.NamedExpr not in kinds  # what it binds was not before
         self.always = False  # it changes what no variable holds, such as sys.stdin
-        # Names whose objects it may change: what is called for its effect may change all that it is given.
-        kept = (ast.Assign, ast.AnnAssign, *DEFINITIONS, *IMPORTS)
-        self.changes = changed(statement) if isinstance(statement, kept) else self.uses
-        self.calls = isinstance(statement, ast.Assign) and any(isinstance(part, ast.Call) for part in parts(statement))
+        self.given = given or {}  # name -> key of the fact that is its value
+        self.tells = tells  # it may hold what is expected
+        self.copied = False  # a line of ours as it stands, not its values
+        self.stores = False  # it puts a value of ours where answers are: two answers that are compared may not be two
+        self.due = False  # it may fail, and no probe runs it yet
+
+
+class Lines:
+    """Lines in order. A name that is bound anew is another variable than before: `n 3` is n as line 3 made it."""
+
+    def __init__(self) -> None:
+        self.read: list[tuple[Line, set[str], set[str]]] = []  # with the variables that it touches, or may change
+        self.now: dict[str, str] = {}  # name -> variable
+        self.late: set[str] = set()  # names that functions look up when they are called
+        self.kin: dict[str, set[str]] = {}  # variables that lines have brought together: one may be a part of another
+
+    def __iter__(self) -> Iterator[Line]:
+        return (line for line, _, _ in self.read)
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+    def __copy__(self) -> Lines:
+        found = Lines()
+        found.read, found.now, found.late, found.kin = list(self.read), dict(self.now), set(self.late), dict(self.kin)
+        return found
+
+    def add(self, line: Line) -> None:
+        touched, changes = self._variables(line.uses), self._variables(line.changes)
+        for ident in line.binds:
+            if (line.anew and ident not in self.late) or ident not in self.now:
+                self.now[ident] = f"{ident} {len(self.read)}"
+        touched |= self._variables(line.binds)
+        changes |= self._variables(line.binds & self.late)
+        self.late |= line.late
+        self.read.append((line, touched, changes))
+        group = touched.union(*(self.kin.get(ident, ()) for ident in touched))
+        if not line.imports and any(self.kin.get(ident) != group for ident in touched):
+            self.kin |= dict.fromkeys(group, group)
+
+    def leading_to(self, names: set[str]) -> list[Line]:
+        """The lines that make these names, with all that may have changed one of their objects since."""
+        wanted = self._variables(names)
+        kin = wanted.union(*(self.kin.get(ident, ()) for ident in wanted))
+        kept = []
+        for line, touched, changes in reversed(self.read):
+            if line.always or not touched or touched & wanted or changes & kin:
+                kept.append(line)
+                wanted |= touched
+        return kept[::-1]
+
+    def _variables(self, names: set[str]) -> set[str]:
+        return {self.now[ident] for ident in names if ident in self.now}
 
 
 def constants(node: ast.AST) -> set[object]:
@@ -227,32 +286,6 @@ def has_effects(node: ast.AST) -> bool:
     called = [part.func for part in parts(node) if isinstance(part, ast.Call)]
     names = {func.attr if isinstance(func, ast.Attribute) else root(func) for func in called}
     return bool(names & _EFFECTS)
-
-
-class Kin:
-    """Names that lines have brought together: what is done to one of them may change another."""
-
-    def __init__(self) -> None:
-        self.groups: dict[str, set[str]] = {}
-        self.read = 0
-
-    def of(self, wanted: set[str], lines: list[Line], variables: set[str]) -> set[str]:
-        for line in lines[self.read :]:
-            names = (line.binds | line.uses) & variables
-            group = names.union(*(self.groups.get(ident, ()) for ident in names))
-            if any(self.groups.get(ident) != group for ident in names):
-                self.groups |= dict.fromkeys(group, group)
-        self.read = len(lines)
-        return set().union(*(self.groups.get(ident, ()) for ident in wanted))
-
-
-def held(value: ast.expr) -> set[str]:
-    """Names whose objects an expression gives a part of, or holds: grid of grid[0], row of [row, row]."""
-    if isinstance(value, ast.List | ast.Tuple | ast.Set):
-        return set().union(*map(held, value.elts))
-    if isinstance(value, ast.Dict):
-        return set().union(*map(held, value.values))
-    return set() if isinstance(value, ast.Call) else {root(value)}
 
 
 def changed(statement: ast.stmt) -> set[str]:
