@@ -7,6 +7,7 @@ always lies between two steps, and drops what was recorded after it.
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import platform
@@ -24,6 +25,7 @@ from transformers import PrinterCallback
 
 from .. import __version__
 from ..config import Config, load, settings, to_toml, toml_value
+from ..evaluation.suite import problem_digest
 from ..files import FileError
 from ..grpo import Stage, plan, segments
 from ..judge import JudgeError
@@ -167,6 +169,7 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     need = fitted(with_layout(config, run), source, longest)
     began = same_start(config, source, run)
     begin(config, run, observer)
+    same_problems(loaded, config, run, observer)
     run.update(layout=need.config.run.layout, processes=devices(), start=began)
     together()
     config = need.config
@@ -206,6 +209,22 @@ def same_start(config: Config, source: ModelSource, run: Run) -> str:
     return before
 
 
+def same_problems(loaded: Loaded, config: Config, run: Run, observer: TrainingObserver) -> None:
+    """Keep what the problems are in run.json; say so where a run goes on with others than it began with."""
+    found = {
+        split: hashlib.sha256("".join(map(problem_digest, problems)).encode()).hexdigest()[:16]
+        for split, (problems, _) in loaded.items()
+    }
+    before = run.info.get("problems", found)
+    for split in found if latest_checkpoint(run.path) else ():
+        if found[split] != before[split]:
+            observer.note(
+                f"warning: data.{split}={getattr(config.data, split)} has changed since the run began; "
+                "what follows is not what an undisturbed run would have done"
+            )
+    run.update(problems=found)
+
+
 def with_layout(config: Config, run: Run) -> Config:
     """The settings with the layout that the run was begun in. Refuse another one, and another number of processes."""
     before = {name: run.info[name] for name in ("layout", "processes") if name in run.info}
@@ -223,9 +242,10 @@ def with_layout(config: Config, run: Run) -> Config:
     return config.model_copy(update={"run": config.run.model_copy(update={"layout": before["layout"]})})
 
 
-def problems_of(
-    config: Config, tokenizer: Any, observer: TrainingObserver
-) -> dict[str, tuple[list[Problem], list[list[int]]]]:
+Loaded = dict[str, tuple[list[Problem], list[list[int]]]]  # of both splits the problems and their prompts
+
+
+def problems_of(config: Config, tokenizer: Any, observer: TrainingObserver) -> Loaded:
     """Of both splits the problems that are short enough, and their prompts."""
     loaded = {}
     for split in ("train", "test"):

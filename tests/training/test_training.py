@@ -114,6 +114,18 @@ def test_problems_come_from_a_file_and_what_cannot_be_used_is_named(tmp_path):
     assert len(found) == 2 and found.items() <= {problem.id: problem.statement for problem in chosen}.items()
 
 
+def test_a_run_that_goes_on_with_other_problems_than_it_began_with_says_so(tmp_path):
+    path, undisturbed, observer = tmp_path / "problems.jsonl", Listening(), Listening()
+    chosen, run = problems("train", 3, depths=[1]), tmp_path / "run"
+    write_problems(path, chosen)
+    trained(run, f"data.train={path}", "train.steps=1")
+    resumed(run, f"data.train={path}", observer=undisturbed)
+    write_problems(path, [replace(chosen[0], tests=chosen[0].tests[:1]), *chosen[1:]])
+    resumed(run, f"data.train={path}", "train.steps=3", observer=observer)
+    said = f"data.train={path} has changed since the run began"
+    assert [any(said in note for note in each.notes) for each in (undisturbed, observer)] == [False, True]
+
+
 def test_fewer_problems_than_a_step_needs_end_the_run_with_directions(tmp_path):
     with pytest.raises(PlanError, match=r"only 1 to train on; set train\.train_batch_size=1"):
         trained(tmp_path / "run", "data.train_size=1")

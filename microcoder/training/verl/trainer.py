@@ -48,7 +48,7 @@ from ...models.weights import end_tokens, load_tokenizer
 from ...runs import Run, checkpoints, latest_checkpoint, write_rollouts
 from ...runs.disk import write_whole
 from ...schema import Problem, Verdict
-from ..launch import begin, problems_of, stage_words, stages_left, steps_done
+from ..launch import begin, problems_of, same_problems, stage_words, stages_left, steps_done
 from ..plan import Batches, PlanError, batches, order
 from ..recorder import TrainingObserver, saving, tested, write_down
 from ..step import Batch, continued, evaluation, measures, records, resample, texts, weigh
@@ -315,6 +315,7 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
     tokenizer = load_tokenizer(source, config.model.chat)
     loaded = problems_of(config, tokenizer, observer)
     begin(config, run, observer)
+    same_problems(loaded, config, run, observer)
     observer.note(counts.words())
     numbers = order(len(loaded["train"][0]), counts, config.train.steps, config.train.seed)
     limit, style = config.train.eval_max_response_tokens, config.data.style
