@@ -167,10 +167,11 @@ def gates_table(gates: Sequence[CheckedGate]) -> str:
 
 
 def accuracy_words(effect: Effect) -> str:
+    """An accuracy with its interval, which two seeds may stretch beyond what an accuracy can be: cut there."""
     words = share_words(effect.estimate)
     if effect.low is None or effect.high is None:
         return words
-    return f"{words} ({100 * effect.low:.1f} to {100 * effect.high:.1f})"
+    return f"{words} ({100 * max(0.0, effect.low):.1f} to {100 * min(1.0, effect.high):.1f})"
 
 
 def number(effect: Effect, digits: int) -> str:

@@ -15,9 +15,10 @@ from study_runs import arm_of, finished, lines
 from microcoder.cli.study import report
 from microcoder.runs import Run, read_metrics
 from microcoder.study.asked import by_diversity, mask_rows, policy_rows
+from microcoder.study.effects import Effect
 from microcoder.study.figures import boundaries
 from microcoder.study.measures import measure
-from microcoder.study.page import anchor, claims_of, commands
+from microcoder.study.page import accuracy_words, anchor, claims_of, commands
 from microcoder.study.phrases import p_words
 from microcoder.study.plan import Claim, find_study
 from microcoder.study.report import curves_of, in_pages, write_report
@@ -510,3 +511,8 @@ def test_a_ramp_is_drawn_without_a_stage_at_each_step():
     staged = [{"step": step, "temperature": 0.6 + (step > 4)} for step in range(9)]
     assert boundaries(curves_of(arm_of("ramp", [finished(ramp)]))) == []
     assert boundaries(curves_of(arm_of("staged", [finished(staged)]))) == [4.5]
+
+
+def test_the_interval_of_an_accuracy_ends_where_accuracies_do():
+    assert accuracy_words(Effect(0.317, -1.468, 2.102, (2, 3), (0.457, 0.176))) == "31.7% (0.0 to 100.0)"
+    assert accuracy_words(Effect(0.317, 0.2, 0.43, (2, 3), (0.3, 0.33))) == "31.7% (20.0 to 43.0)"
