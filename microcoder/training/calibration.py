@@ -143,7 +143,7 @@ class Notes:
             [config.rollout.top_p, config.rollout.top_k, config.grpo.samples],
             [config.train.max_response_tokens, config.train.seed, count, devices()],
         ]
-        folders = [Path(folder) for folder in (source.path, source.adapter) if folder]
+        folders = [Path(folder) for folder in (source.path, source.adapter, config.data.tried) if folder]
         files = sorted(file for folder in folders if folder.is_dir() for file in folder.iterdir())
         stamps = [_stamp(path) for path in (Path(config.data.train), *files) if path.is_file()]
         text = json.dumps([relevant, stamps], sort_keys=True)

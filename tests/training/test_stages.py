@@ -14,11 +14,11 @@ from transformers import AutoModelForCausalLM
 
 from microcoder.config import to_toml
 from microcoder.grpo import token_logprobs
-from microcoder.models import NANO
+from microcoder.models import NANO, resolve
 from microcoder.runs import Run, checkpoints, read_info, read_metrics, read_rollouts
 from microcoder.training import calibration as calibrating
 from microcoder.training import launch as training
-from microcoder.training.calibration import calibrate, until_program
+from microcoder.training.calibration import Notes, calibrate, until_program
 from microcoder.training.plan import GRID, probed
 from microcoder.training.trl import TrlStageTrainer
 
@@ -165,6 +165,13 @@ def test_another_chat_template_is_measured_anew(cache, tmp_path):
     template.write_text(template.read_text() + " ")
     calibrate(config, observers[1], (1.0,), 2)
     assert [each.sampled for each in observers] == [["1"], ["1"]]
+
+
+def test_what_is_kept_depends_on_the_tries_that_chose_the_problems(tmp_path):
+    config = settings(f"data.tried={tmp_path}")
+    path = Notes(config, resolve(config.model.name), 2).path
+    (tmp_path / "verdicts.jsonl").write_text("{}\n")
+    assert Notes(config, resolve(config.model.name), 2).path != path
 
 
 def test_processes_share_the_problems_and_choose_from_all_of_them(cache, monkeypatch):
