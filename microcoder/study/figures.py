@@ -116,7 +116,7 @@ def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
     """Return the evaluations of an arm: steps (n,), mean over seeds (n,), lower and upper ends of whiskers (2, n).
 
     Whiskers are the 95% t interval for three seeds or more, and the range for fewer: an interval of two seeds would be
-    almost 13 times as wide.
+    almost 13 times as wide. Those of an accuracy end where accuracies do.
     """
     steps, values = _by_step(arm, name, lambda run: series(run, name))
     shared = np.isfinite(values).all(axis=0)
@@ -127,7 +127,8 @@ def evaluations(arm: ArmCurves, name: str) -> tuple[Series, Series, Series]:
     if seeds < 3:
         return steps, mean, np.stack([values.min(axis=0), values.max(axis=0)])
     half = quantile(0.975, seeds - 1) * values.std(axis=0, ddof=1) / np.sqrt(seeds)  # (n,)
-    return steps, mean, np.stack([mean - half, mean + half])
+    ends = np.stack([mean - half, mean + half])
+    return steps, mean, np.clip(ends, 0, 1) if "accuracy" in name else ends
 
 
 def boundaries(arm: ArmCurves) -> list[float]:

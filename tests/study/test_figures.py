@@ -218,11 +218,12 @@ def test_the_legend_says_whether_there_are_bands(tmp_path):
 
 
 def test_whiskers_are_the_t_interval_of_three_seeds_and_the_range_of_two():
-    seeds = [[{"step": 0, "test_accuracy": value}] for value in (0.1, 0.2, 0.3)]
-    _, mean, ends = evaluations(ArmCurves("a", "a", seeds), "test_accuracy")
+    seeds = [[{"step": 0, "test_accuracy": value, "test_length": value}] for value in (0.1, 0.2, 0.3)]
     half = 4.302653 * 0.1 / 3**0.5
-    assert mean == pytest.approx([0.2])
-    assert ends.ravel() == pytest.approx([0.2 - half, 0.2 + half], abs=1e-6)
+    for name, low in (("test_length", 0.2 - half), ("test_accuracy", 0.0)):  # an accuracy is not below 0
+        _, mean, ends = evaluations(ArmCurves("a", "a", seeds), name)
+        assert mean == pytest.approx([0.2])
+        assert ends.ravel() == pytest.approx([low, 0.2 + half], abs=1e-6)
     assert evaluations(ArmCurves("a", "a", seeds[:2]), "test_accuracy")[2].ravel() == pytest.approx([0.1, 0.2])
 
 
