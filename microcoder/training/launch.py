@@ -195,8 +195,10 @@ def train(config: Config, run: Run, observer: TrainingObserver) -> None:
 
 
 def same_start(config: Config, source: ModelSource, run: Run) -> str:
-    """The folder's name of the weights that the run begins with. Refuse other ones where adapter or KL depend on them:
-    a run that is trained further has newer ones.
+    """Return the folder's name of the weights that the run began with.
+
+    `model.name=runs/a` has newer weights once runs/a was trained further. They are refused where an adapter or the KL
+    is relative to the first ones.
     """
     now = Path(source.adapter or source.path).name
     before = run.info.get("start", now)
@@ -210,7 +212,7 @@ def same_start(config: Config, source: ModelSource, run: Run) -> str:
 
 
 def same_problems(loaded: Loaded, config: Config, run: Run, observer: TrainingObserver) -> None:
-    """Keep what the problems are in run.json; say so where a run goes on with others than it began with."""
+    """Keep a digest of the problems in run.json. Warn when a run goes on with other problems than it began with."""
     found = {
         split: hashlib.sha256("".join(map(problem_digest, problems)).encode()).hexdigest()[:16]
         for split, (problems, _) in loaded.items()
@@ -220,9 +222,9 @@ def same_problems(loaded: Loaded, config: Config, run: Run, observer: TrainingOb
         if found[split] != before[split]:
             observer.note(
                 f"warning: data.{split}={getattr(config.data, split)} has changed since the run began; "
-                "what follows is not what an undisturbed run would have done"
+                "the next steps are not those that the run would have made"
             )
-    run.update(problems=found)
+    run.update(problems=before)
 
 
 def with_layout(config: Config, run: Run) -> Config:

@@ -21,6 +21,7 @@ from microcoder.runs import checkpoints, read_info, read_rollouts, read_statemen
 from microcoder.starter import problems
 from microcoder.training.dry_run import describe
 from microcoder.training.plan import PlanError
+from microcoder.training.ranks import Silent
 from microcoder.training.recorder import StepRecorder
 from microcoder.training.trl import TrlStageTrainer
 
@@ -121,7 +122,8 @@ def test_a_run_that_goes_on_with_other_problems_than_it_began_with_says_so(tmp_p
     trained(run, f"data.train={path}", "train.steps=1")
     resumed(run, f"data.train={path}", observer=undisturbed)
     write_problems(path, [replace(chosen[0], tests=chosen[0].tests[:1]), *chosen[1:]])
-    resumed(run, f"data.train={path}", "train.steps=3", observer=observer)
+    resumed(run, f"data.train={path}", "train.steps=3", observer=Silent())
+    resumed(run, f"data.train={path}", "train.steps=4", observer=observer)  # it is said each time
     said = f"data.train={path} has changed since the run began"
     assert [any(said in note for note in each.notes) for each in (undisturbed, observer)] == [False, True]
 
