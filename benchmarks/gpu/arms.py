@@ -52,6 +52,7 @@ ARMS = {
     "mask-100": "grpo_plus grpo.mask=conditional grpo.rho=1",
     "mask-apart": "grpo_plus grpo.mask=conditional grpo.rho=1 grpo.masked_in_group=false",
     "TD": "grpo_plus grpo.temperature=auto",
+    "cool": "grpo_plus grpo.temperature=0.6",  # what T(D) takes for Qwen2.5-Coder-1.5B
 }
 COMMON = find_scale("qwen").settings  # microcoder/study/scales.toml; temperature and limit too: all arms alike
 SIZES = {  # --size
@@ -186,8 +187,8 @@ class Experiment:
             f"train.eval_every={every}",
             f"train.save_every={every}",
             f"judge.workers={self.args.judge_workers}",
-            *(word.format(data=self.args.data) for word in words),
             *self.args.set,
+            *(word.format(data=self.args.data) for word in words),
             f"train.seed={seed}",
             f"train.folder={self.out / 'runs'}",
             f"train.name={name}",

@@ -63,7 +63,7 @@ def main() -> int:
             wanted = [problem for problem in wanted if took[problem.id] <= args.most_cpu]
             print(f"train: {len(wanted)} problems; {len(took) - len(wanted)} left out, over {args.most_cpu} s of CPU")
         rows = (json_line(replace(forged[problem.id], **bare).to_dict()) for problem in wanted)
-        (args.data / f"{name}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), mtime=0))
+        (args.data / f"{name}-forged.jsonl.gz").write_bytes(gzip.compress(b"".join(rows), 3, mtime=0))
     summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("stronger-*.json"))]
     (args.data / "forged.json").write_text(json.dumps(summaries, indent=1) + "\n")
     for side in ("before", "after") if summaries else ():

@@ -13,6 +13,7 @@
 #   verl      the same by verl with vLLM; its wheels come in ROOT/verlw
 #   forge     ROOT/data/train-forged.jsonl.gz from ROOT/data/problems.parquet (which `prepare` leaves in pipeline/out/dataset),
 #             while other files travel: minutes on 16 cores, half an hour on two
+#   base      the scores of the untrained model while tests are forged: main and arms find them
 #   main      ROOT/w/part.* joined are the model, ROOT/data is what `prepare` and `forge` wrote; ROOT/end holds the time
 #             (seconds since 1970) at which all must be packed. REST seconds before it all arms end with one common step,
 #             so that they are alike, and are scored. Two runs of 1.5B fit: each takes 54 to 56 GiB where the plan says 42
@@ -29,6 +30,7 @@ ROOT=${ROOT:-$HOME} REST=${REST:-280} INTO=${INTO:-/dev/shm/out}
 ARMS=${ARMS:-grpo_plus microcoder} SEEDS=${SEEDS:-0} RATE=${RATE:-2e-6} BATCH=${BATCH:-32} STYLE=${STYLE:-reason} LIMIT=${LIMIT:-640}
 SCORED_AT=${SCORED_AT:-640 1280} STEPS=${STEPS:-100} EVERY=${EVERY:-20} TOGETHER=${TOGETHER:-2} WORKERS=${WORKERS:-6} MEMORY=${MEMORY:-0.05}
 FORGE_TOGETHER=${FORGE_TOGETHER:-7} SMALL_SEEDS=${SMALL_SEEDS:-6} FIRST_SEED=${FIRST_SEED:-2} SMALL_TOGETHER=${SMALL_TOGETHER:-6}
+SUITES=${SUITES:-test humanevalplus mbppplus livecodebench} SIZE=${SIZE:-full}
 SIDE_MODEL=${SIDE_MODEL:-$ROOT/smollm2} SIDE_DATA=${SIDE_DATA:-$ROOT/data/mbpp-train.jsonl.gz}
 SIDE_STEPS=${SIDE_STEPS:-4} SIDE_PROBLEMS=${SIDE_PROBLEMS:-16} SIDE_LIMIT=${SIDE_LIMIT:-256}
 ENGINES=${ENGINES:-colocate server fsdp replicated server-ahead graph} NAME=${NAME:-engines}
@@ -37,6 +39,11 @@ mkdir -p "$ROOT/ok" "$ROOT/log"
 
 said() { echo "$(date +%T) $*" >> "$ROOT/log/said"; }
 until_there() { while [ ! -e "$ROOT/ok/$1" ]; do sleep 0.5; done; }
+joined() {  # the model's parts
+    [ -n "${MODEL:-}" ] || [ -e "$ROOT/model.gguf" ] || { cat "$ROOT"/w/part.* > "$ROOT/model.new" && mv "$ROOT/model.new" "$ROOT/model.gguf"; }
+    [ -n "${MODEL:-}" ] || sha256sum "$ROOT/model.gguf" >> "$ROOT/log/said"
+    MODEL=${MODEL:-$ROOT/model.gguf}
+}
 left() { echo $(($(cat "$ROOT/end") - $(date +%s))); }
 
 one_step() {  # ends all trainings after the same step, the first that all can still reach; prints it
@@ -121,14 +128,23 @@ for part in "$@"; do
         until_there data
         nice -n 5 "$ROOT/env/bin/python" -m benchmarks.gpu forge --problems "$ROOT/data/problems.parquet" --data "$ROOT/data" \
             --together "$FORGE_TOGETHER" > "$ROOT/log/forge.log" 2>&1 && touch "$ROOT/ok/forged" || said "forge FAILED" ;;
+    base)
+        touch "$ROOT/ok/base-begun"
+        until_there env
+        until_there data
+        until_there weights
+        joined
+        "$ROOT/env/bin/python" -m benchmarks.gpu scores --models base="$MODEL" --data "$ROOT/data" --out "$INTO/bench" --suites $SUITES \
+            --limits $SCORED_AT --style "$STYLE" --judge-workers "$WORKERS" --size "$SIZE" > "$ROOT/log/base.log" 2>&1 || said "base FAILED"
+        rm "$ROOT/ok/base-begun" ;;
     main | arms)
         until_there env
         until_there weights
         until_there forged
-        [ -n "${MODEL:-}" ] || [ -e "$ROOT/model.gguf" ] || cat "$ROOT"/w/part.* > "$ROOT/model.gguf"
-        [ -n "${MODEL:-}" ] || sha256sum "$ROOT/model.gguf" >> "$ROOT/log/said"
-        export MODEL=${MODEL:-$ROOT/model.gguf} DATA=$ROOT/data OUT=$INTO PYTHON=$ROOT/env/bin/python
-        export STYLE LIMIT SCORED_AT STEPS TOY_STEPS SEEDS ARMS TOGETHER WORKERS EVERY MEMORY BATCH SAVE_EVERY=1000000
+        while [ -e "$ROOT/ok/base-begun" ]; do sleep 0.5; done
+        joined
+        export MODEL DATA=$ROOT/data OUT=$INTO PYTHON=$ROOT/env/bin/python
+        export STYLE LIMIT SCORED_AT STEPS TOY_STEPS SEEDS ARMS SUITES SIZE TOGETHER WORKERS EVERY MEMORY BATCH SAVE_EVERY=1000000
         mkdir -p "$INTO/lr"
         echo "train.lr=$RATE" > "$INTO/lr/chosen"
         if [ "${MPS:-yes}" = yes ] && nvidia-cuda-mps-control -d >> "$ROOT/log/mps.log" 2>&1; then  # kernels of several runs at a time
@@ -137,7 +153,8 @@ for part in "$@"; do
         fi
         touch "$ROOT/ok/alone"  # the parts beside it have had the GPU until now
         for beside in $(cat "$ROOT/ok/beside" 2> /dev/null); do kill -- "-$beside" 2> /dev/null; done
-        pkill -9 'raylet|gcs_server'
+        pkill -9 -x raylet
+        pkill -9 -x gcs_server
         if [ "$part" = main ]; then
             bash benchmarks/gpu/campaign.sh arms > "$ROOT/log/main.log" 2>&1 &
             sleep $(($(left) - REST))
@@ -154,7 +171,7 @@ for part in "$@"; do
         tar cJf "$target/side.tar.xz" -C "$ROOT" --exclude=checkpoints --exclude='*.safetensors' --exclude='*.pt' --exclude=untied side 2> /dev/null
         ls -l "$target" ;;
     *)
-        echo "no part is named $part; there are: install small engines verl forge main arms pack" >&2
+        echo "no part is named $part; there are: install small engines verl forge base main arms pack" >&2
         exit 2 ;;
     esac
     said "$part ends"

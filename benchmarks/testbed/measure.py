@@ -28,17 +28,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.testbed.tasks import BANDS, STYLES, style_of
-from microcoder.collect import Responding
+from microcoder.collect import Responding, load_sampler
 from microcoder.config import load
 from microcoder.judge.remote import open_judge
 from microcoder.models import ModelError, resolve
-from microcoder.models.weights import end_tokens, load_tokenizer
 from microcoder.runs import RunError, read_metrics, read_rollouts, steps
 from microcoder.runs.rollouts import read_statements
-from microcoder.sampling import Sampler, Sampling
+from microcoder.sampling import Sampling
 from microcoder.study.measures import styles
 from microcoder.training.problems import ProblemsError, load_problems, with_prompts
-from microcoder.training.step import load_model
 
 CONTINUED, SIGNAL, MASKED, TRACES = 0.6, 0.5, 0.03, (0.03, 0.6)
 
@@ -85,15 +83,12 @@ def main() -> int:
 def of_model(args: argparse.Namespace) -> list[Answer]:
     """Sample a model on problems up to 2L, and judge what it wrote."""
     config = load(None, [f"data.test={args.problems}", f"data.test_size={args.first}", "judge.time_limit_s=1"])
-    source = resolve(args.model)
-    tokenizer, model = load_tokenizer(source), load_model(config, source).eval()
-    loaded, prompts = with_prompts(load_problems(config.data, "test"), tokenizer, config)
-    sampling = Sampling(args.temperature, 2 * args.limit, args.tries)
-    sampler = partial(Sampler(model, end_tokens(model, tokenizer)), sampling=sampling)
-    decode = partial(tokenizer.decode, skip_special_tokens=True)
+    model = load_sampler(resolve(args.model))
+    loaded, prompts = with_prompts(load_problems(config.data, "test"), model.tokenizer, config)
+    sampler = partial(model.sampler, sampling=Sampling(args.temperature, 2 * args.limit, args.tries))
     with open_judge({**config.judge.options(), "queue": 1 << 16}) as judge:
         numbers = list(range(len(prompts)))
-        responses, _ = Responding(numbers, loaded.problems, prompts, sampler, decode, judge).all()
+        responses, _ = Responding(numbers, loaded.problems, prompts, sampler, model.text, judge).all()
     return [
         Answer(row.problem.id, int(row.problem.difficulty_score or 0), style_of(row.text), len(row.ids), row.accepted)
         for row in responses

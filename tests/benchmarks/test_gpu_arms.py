@@ -8,6 +8,7 @@ from argparse import Namespace
 import pytest
 
 from benchmarks.gpu.arms import Experiment, pack
+from microcoder.config import load
 
 
 @pytest.fixture
@@ -25,6 +26,15 @@ def _asked(tmp_path, **changed):
 def test_the_untrained_model_is_asked_in_the_style_of_the_runs(tmp_path):
     (score,) = Experiment(_asked(tmp_path, set=["data.style=reason", "train.lr=1e-6"]))._scores("base")
     assert score.command[score.command.index("--style") + 1] == "reason"
+
+
+def test_what_an_arm_says_wins_over_what_all_have(tmp_path):
+    arms = ["cool=grpo grpo.temperature=0.6", "grpo"]
+    experiment = Experiment(_asked(tmp_path, arms=arms, set=["grpo.temperature=1", "train.lr=1e-6"]))
+    for name, temperature in (("cool-s0", 0.6), ("grpo-s0", 1.0)):
+        words = experiment._train(name).command
+        config = load(None, [word for word in words if "=" in word])
+        assert (config.grpo.temperature, config.train.lr) == (temperature, 1e-6)
 
 
 def test_a_run_that_has_ended_is_scored_before_another_is_trained(experiment):
