@@ -19,12 +19,14 @@ import itertools
 import json
 import math
 import random
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
@@ -49,11 +51,26 @@ SIZES = {  # hidden size, layers, answers an update, learning rate
 }
 READ: dict[Style, float] = {"direct": 0.1, "trace": 0.85, "loop": 0.05}
 EASY, CHUNKS = 3, 3  # the first tasks have k up to EASY; every CHUNKS chunks it is one more: copying is learnt sooner
+GROWS = 0.3  # of the training, at the most, until k is as large as it gets
 SCALE = 100  # of the loss, in tokens an answer: the same for all batches, so that each answer counts alike
 CHUNK = 32  # batches that are drawn together and sorted by k, so that little is padding
 WARM_UP = 50
 MUON = 7  # the learning rate of matrices, in those of embeddings and norms
 TOLD = 50  # updates between two lines on the screen
+
+
+class Clock:
+    """How much of a training is over: by its updates, or by time of the processor, whichever ends sooner."""
+
+    def __init__(self, steps: int, minutes: float | None) -> None:
+        self.step, self.steps, self.limit = 0, steps, 60 * minutes if minutes else math.inf
+        self.started, self.used = time.monotonic(), time.process_time()
+
+    def spent(self) -> float:
+        return max(self.step / self.steps, self.cpu() / self.limit)
+
+    def cpu(self) -> float:
+        return time.process_time() - self.used
 
 
 class Batch(NamedTuple):
@@ -99,7 +116,8 @@ def main() -> int:
     tokenizer = make_tokenizer()
     model = build(args.size, tokenizer).to(args.device)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters, {len(tokenizer)} tokens", flush=True)
-    done = train(model, batches(tokenizer, shares, args), args)
+    clock = Clock(args.steps, args.minutes)
+    done = train(model, batches(tokenizer, shares, args, clock), args, clock)
     sharpen(model, args.sharp)
     save(model, tokenizer, args.out / "model", {**vars(args), **done, "out": None, "device": None})
     print(f"{args.out}/model: {done['updates']} updates, {done['tokens'] / 1e6:.1f} M tokens, {done['seconds']:.0f} s")
@@ -164,36 +182,42 @@ def build(size: str, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
     )
 
 
-def batches(tokenizer: PreTrainedTokenizerFast, shares, args: argparse.Namespace) -> Iterator[Batch]:
+def batches(tokenizer: PreTrainedTokenizerFast, shares, args: argparse.Namespace, clock: Clock) -> Iterator[Batch]:
     """Draw batches without end, each of tasks with about the same k, in all styles; those with small k come first."""
     rng = random.Random(f"pretrain {args.seed}")
+    known: dict[str, list[int]] = {}
     for chunk in itertools.count():
-        drawn = tasks.tasks("train", rng, tasks.steps_to(min(args.most, EASY + chunk // CHUNKS)))
+        harder = max(chunk // CHUNKS, int((args.most - EASY) * clock.spent() / GROWS))
+        drawn = tasks.tasks("train", rng, tasks.steps_to(min(args.most, EASY + harder)))
         chosen = rng.choices(STYLES, [READ[style] for style in STYLES], k=CHUNK * args.batch)
         work = [next(drawn) for _ in chosen]
-        prompts = encode(tokenizer, map(ask, work))
+        prompts = encode(tokenizer, map(ask, work), known)
         replies = [reply(t, s, rng, args.guess, args.slip) for t, s in zip(work, chosen, strict=True)]
         weights = [shares[style] / READ[style] for style in chosen]
-        rows = sorted(zip(prompts, encode(tokenizer, replies), weights, strict=True), key=lambda row: len(row[0]))
+        rows = sorted(
+            zip(prompts, encode(tokenizer, replies, known), weights, strict=True), key=lambda row: len(row[0])
+        )
         starts = list(range(0, len(rows), args.batch))
         rng.shuffle(starts)
         yield from (collate(rows[n : n + args.batch], tokenizer.pad_token_id, args.device) for n in starts)
 
 
-def encode(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> list[list[int]]:
-    return tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+def encode(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str], known: dict[str, list[int]]) -> list[list[int]]:
+    """Encode line by line, and each line once: no piece goes over the beginning of a line."""
+    split = [re.split(r"(?=\n)", text) for text in texts]
+    if new := sorted({line for lines in split for line in lines} - known.keys()):
+        known.update(zip(new, tokenizer(new, add_special_tokens=False)["input_ids"], strict=True))
+    return [[token for line in lines for token in known[line]] for lines in split]
 
 
 def collate(rows: list[tuple[list[int], list[int], float]], pad: int, device: str) -> Batch:
     longest = max(len(prompt) + len(answer) for prompt, answer, _ in rows)
-    ids = torch.full((len(rows), longest), pad)
-    labels = torch.full((len(rows), longest), -100)
-    for n, (prompt, answer, _) in enumerate(rows):
-        end = len(prompt) + len(answer)
-        ids[n, :end] = torch.tensor(prompt + answer)
-        labels[n, len(prompt) : end] = torch.tensor(answer)
+    free = [longest - len(prompt) - len(answer) for prompt, answer, _ in rows]
+    ids = [prompt + answer + [pad] * n for (prompt, answer, _), n in zip(rows, free, strict=True)]
+    labels = [[-100] * len(prompt) + answer + [-100] * n for (prompt, answer, _), n in zip(rows, free, strict=True)]
     weights = torch.tensor([weight for _, _, weight in rows])
-    return Batch(ids.to(device), labels.to(device), weights.to(device))
+    table, learnt = (torch.from_numpy(np.array(each)).to(device) for each in (ids, labels))
+    return Batch(table, learnt, weights.to(device))
 
 
 def loss_of(model: LlamaForCausalLM, batch: Batch) -> Tensor:
@@ -241,8 +265,8 @@ def orthogonal(matrix: Tensor) -> Tensor:
     return found.T if tall else found
 
 
-def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Namespace) -> dict[str, float]:
-    """Train for args.steps updates or args.minutes; the learning rate follows a cosine over whichever ends sooner."""
+def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Namespace, clock: Clock) -> dict[str, float]:
+    """Train until the clock's end; the learning rate follows a cosine."""
     matrices = [p for p in model.model.layers.parameters() if p.ndim > 1]
     rest = [p for p in model.parameters() if all(p is not matrix for matrix in matrices)]
     optimizers = [
@@ -252,12 +276,10 @@ def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Names
     groups = [group for optimizer in optimizers for group in optimizer.param_groups]
     rates = [group["lr"] for group in groups]
     model.train()
-    total, tokens, step = torch.zeros((), device=args.device), 0, 0
-    started, used = time.monotonic(), time.process_time()
-    limit = 60 * args.minutes if args.minutes else math.inf
-    while (spent := max(step / args.steps, (time.process_time() - used) / limit)) < 1:
+    total, tokens = torch.zeros((), device=args.device), 0
+    while (spent := clock.spent()) < 1:
         for group, rate in zip(groups, rates, strict=True):
-            group["lr"] = rate * min(1, (step + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * spent)))
+            group["lr"] = rate * min(1, (clock.step + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * spent)))
         batch = next(source)
         loss = loss_of(model, batch)
         loss.backward()
@@ -267,13 +289,15 @@ def train(model: LlamaForCausalLM, source: Iterator[Batch], args: argparse.Names
         model.zero_grad(set_to_none=True)
         total += loss.detach()
         tokens += batch.ids.numel()
-        step += 1
-        if step % TOLD == 0:
-            speed = tokens / (time.process_time() - used)
-            print(f"update {step}: loss {total.item() / TOLD:.4f}, {speed:,.0f} tokens a second of CPU", flush=True)
+        clock.step += 1
+        if clock.step % TOLD == 0:
+            speed = tokens / clock.cpu()
+            print(
+                f"update {clock.step}: loss {total.item() / TOLD:.4f}, {speed:,.0f} tokens a second of CPU", flush=True
+            )
             total.zero_()
-    seconds = {"seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - used}
-    return {"updates": step, "tokens": tokens, **seconds}
+    seconds = {"seconds": time.monotonic() - clock.started, "cpu_seconds": clock.cpu()}
+    return {"updates": clock.step, "tokens": tokens, **seconds}
 
 
 @torch.no_grad()

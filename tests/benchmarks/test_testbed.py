@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 from collections import Counter
@@ -102,6 +103,30 @@ def test_any_text_comes_back_from_its_tokens(tokenizer):
 
 
 # ---- pretraining
+
+
+def test_lines_encoded_one_by_one_are_the_tokens_of_the_whole(tokenizer):
+    rng = random.Random(3)
+    drawn = tasks.tasks("train", rng)
+    texts = [pretrain.ask(next(drawn)) for _ in range(20)]
+    texts += [pretrain.reply(next(drawn), style, rng, 0.5, 0.1) for style in tasks.STYLES for _ in range(20)]
+    whole = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    known: dict[str, list[int]] = {}
+    assert pretrain.encode(tokenizer, texts[:30], known) + pretrain.encode(tokenizer, texts[30:], known) == whole
+
+
+@pytest.mark.parametrize("steps", [400, 40_000])
+def test_the_largest_k_is_read_after_a_third_of_the_training(tokenizer, steps):
+    args = argparse.Namespace(seed=0, most=8, batch=2, guess=0.25, slip=0.0, device="cpu")
+    clock = pretrain.Clock(steps, None)
+    source = pretrain.batches(tokenizer, tasks.priors(0.15, 0.05), args, clock)
+
+    def longest() -> int:
+        return max(next(source).ids.shape[1] for _ in range(2 * pretrain.CHUNK))
+
+    before = longest()
+    clock.step = steps // 3
+    assert longest() > before
 
 
 def test_the_weight_of_the_first_token_turns_read_shares_into_the_asked_ones(tokenizer):
