@@ -26,19 +26,14 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.testbed import measure
 from microcoder.config import Config, load
-from microcoder.judge.base import Judging
-from microcoder.judge.extract import code_block
-from microcoder.judge.remote import open_judge
 from microcoder.runs import read_info, read_metrics
-from microcoder.schema import Problem, Solution, Verdict
 from microcoder.training import calibration, launch
 from microcoder.training.plan import probe_words
 from microcoder.training.ranks import Silent
@@ -58,7 +53,7 @@ class Bed(NamedTuple):
 
 BEDS = {"rare": Bed(0.05, 0.002, 1.5), "some": Bed(0.15, 0.02, 1.0), "frequent": Bed(0.40, 0.06, 0.6)}
 SHARED = ["grpo.preset=grpo_plus", "grpo.samples=8", "train.eval_tries=4", "judge.time_limit_s=1", "judge.workers=1",
-          "train.keep_checkpoints=1", "data.train_size=20000"]  # fmt: skip
+          "judge.remember=10000", "train.keep_checkpoints=1", "data.train_size=20000"]  # fmt: skip
 FULL = [*SHARED, "data.difficulty=[2,8]", "data.test_size=300", "train.max_response_tokens=112", "train.steps=300",
         "train.train_batch_size=64", "train.ppo_mini_batch_size=32", "train.lr=1e-4", "train.eval_every=30",
         "train.save_every=300", "rollout.memory=0.05"]  # fmt: skip
@@ -144,8 +139,7 @@ def train(args: argparse.Namespace, name: str, temperature: float, seed: int) ->
     if finished(path):
         return
     config = settings(args, name, f"grpo.temperature={temperature}", f"train.seed={seed}")
-    with remembering(launch):
-        launch.launch(config, path, resume=path.exists())
+    launch.launch(config, path, resume=path.exists())
     print(f"{name}, T = {temperature:g}, seed {seed}: {accuracy(path):.1%}", flush=True)
 
 
@@ -160,53 +154,11 @@ def finished(path: Path) -> bool:
 def ask(args: argparse.Namespace, name: str, draw: int) -> dict[str, Any]:
     """Have the rule choose, by other problems for each draw; what it samples is kept in the cache."""
     config = settings(args, name, f"train.seed={draw}")
-    with remembering(calibration):
-        found = calibration.calibrate(config, Silent(), args.grid, args.problems).record()
+    found = calibration.calibrate(config, Silent(), args.grid, args.problems).record()
     path = args.out / name / f"choice-{draw}.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"{name}, draw {draw}: {found['reason']}", flush=True)
     return found
-
-
-class Remembering(Judging):
-    """A judge that is asked once for a program and its tests."""
-
-    def __init__(self, judge: Judging) -> None:
-        self.judge, self.workers, self.sandbox = judge, judge.workers, judge.sandbox
-        self.known: dict[tuple[Any, ...], Future[Verdict]] = {}
-
-    def submit(
-        self, problem: Problem, completion: str | Solution | None = None, *, code: str | None = None
-    ) -> Future[Verdict]:
-        program = code_block(completion) if isinstance(completion, str) else code
-        key = (tuple((test.input, test.output) for test in problem.tests), program)
-        if key not in self.known:
-            self.known[key] = self.judge.submit(problem, completion, code=code)
-        mine: Future[Verdict] = Future()  # who asks counts by futures, so each answer has its own
-        self.known[key].add_done_callback(lambda done: mine.set_result(done.result()))
-        return mine
-
-    def drop(self, future: Future[Verdict]) -> None:
-        """Nothing is cut here."""
-
-    def close(self, cancel: bool = False) -> None:
-        self.judge.close(cancel)
-
-
-@contextmanager
-def remembering(module: Any) -> Any:
-    """Have a module of the package open judges that remember."""
-
-    @contextmanager
-    def opened(options: Mapping[str, Any]) -> Any:
-        with open_judge(dict(options)) as judge:
-            yield Remembering(judge)
-
-    before, module.open_judge = module.open_judge, opened
-    try:
-        yield
-    finally:
-        module.open_judge = before
 
 
 def accuracy(path: Path) -> float:

@@ -98,6 +98,8 @@ def command(
         options = config.options()
         if options.pop("on") != "here":
             raise Refused(f"judge.on is {config.on!r}; a service judges here: leave it away")
+        if options.pop("remember"):
+            raise Refused("judge.remember is for those who ask a service: leave it away")
         if not tokens and host not in LOOPBACK:
             tokens = (secrets.token_urlsafe(24),)
         listener, address = listen(host, port)

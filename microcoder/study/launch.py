@@ -52,6 +52,7 @@ FREE = {  # settings that do not change the results of a run
     "judge.on",
     "judge.workers",
     "judge.queue",
+    "judge.remember",
 }
 PATHS = ("model.name", "data.train", "data.test")  # settings that may be paths inside the scale's folder
 Tell = Callable[[str], None]

@@ -69,6 +69,7 @@ CHANGEABLE = {  # settings that may be other ones when a run goes on, for they c
     "judge.on",
     "judge.workers",
     "judge.queue",
+    "judge.remember",
     "rollout.batch",
     "rollout.server",
     "cluster.address",

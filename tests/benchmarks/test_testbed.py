@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.testbed import caricature, measure, pretrain, tasks, temperature
+from benchmarks.testbed import caricature, measure, pretrain, tasks
 from benchmarks.testbed.measure import Answer
 from microcoder.config import load
 from microcoder.files import read_problems
@@ -298,18 +298,6 @@ def test_a_sharper_model_has_the_same_answers_at_a_higher_temperature(tokenizer)
         before = model(ids).logits
         pretrain.sharpen(model, 1.5)
         torch.testing.assert_close(model(ids).logits / 1.5, before)
-
-
-def test_a_judge_that_remembers_is_asked_once_for_a_program_and_its_tests():
-    problem = task(2).problem()
-    other = next(each for each in (task(3, seed).problem() for seed in range(50)) if each.tests == problem.tests)
-    right = problem.tests[0].output.strip()
-    with Judge(workers=1) as judge:
-        remembering = temperature.Remembering(judge)
-        found = [remembering.submit(each, f"```python\nprint({right})\n```").result() for each in (problem, other)]
-        wrong = remembering.submit(problem, "```python\nprint(9)\n```").result()
-    assert [each.verdict for each in (*found, wrong)] == ["accepted", "accepted", "wrong_answer"]
-    assert len(remembering.known) == 2
 
 
 def test_the_caricature_learns_traces_where_it_can_sample_them():

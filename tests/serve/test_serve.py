@@ -270,6 +270,7 @@ def test_metrics_are_text_that_prometheus_reads(service: Served) -> None:
     ("options", "says"),
     [
         (["judge.on=ray:auto"], "leave it away"),
+        (["judge.remember=9"], "leave it away"),
         (["judge.sandbox=none"], "expected"),
         (["--host", "192.0.2.1"], "cannot listen at 192.0.2.1"),
     ],

@@ -17,7 +17,16 @@ HERE = "here"
 def open_judge(options: dict[str, Any]) -> Judging:
     """Open the judge that `options` (from `JudgeConfig.options`) ask for. All kinds give the same verdicts."""
     given = dict(options)
-    on = given.pop("on", HERE)
+    on, remember = given.pop("on", HERE), given.pop("remember", 0)
+    judge = _judge(on, given)
+    if not remember:
+        return judge
+    from ..remembering import Remembering
+
+    return Remembering(judge, remember)
+
+
+def _judge(on: str, given: dict[str, Any]) -> Judging:
     if on == HERE:
         from .. import Judge
 
