@@ -285,14 +285,17 @@ def livecodebench_problem(line: bytes, where: str) -> Problem:
 
 def _classic(name: str, path: Path, unchecked: bool) -> list[Problem]:
     """Read humaneval or mbpp from any file with the data set's columns."""
-    found = all_of(_classic_records(name, path), str(path), "download the file again")
+    if name == "mbpp" and detect(path) == "evalplus":  # HumanEval+'s lines have all that humaneval needs
+        raise EvaluationError(f"{path} is EvalPlus's file, not mbpp's; type --suite mbppplus, which has both scores")
+    own = f"{HUBS[name][1]} of {HUBS[name][0]}"
+    found = all_of(_classic_records(name, path), str(path), f"is it {name}'s file? That is {own}: download it again")
     if name == "mbpp":
         found = [problem for problem in found if _task(problem, path) in MBPP_TEST]
     if len(found) != COUNTS[name] and not unchecked:
         part = f" with ids {MBPP_TEST[0]} to {MBPP_TEST[-1]}" if name == "mbpp" else ""
         raise EvaluationError(
-            f"{path} has {len(found)} problems{part}, but {name} has {COUNTS[name]}; download "
-            f"{HUBS[name][1]} of {HUBS[name][0]} again; or, for a file of your own making, add --unchecked"
+            f"{path} has {len(found)} problems{part}, but {name} has {COUNTS[name]}; download {own} again; or, for a "
+            "file of your own making, add --unchecked"
         )
     return found
 

@@ -269,3 +269,8 @@ def test_a_suite_without_base_tests_has_no_score_for_them(tmp_path):
     assert "base" not in scores.result["scores"]["0"] and "EvalPlus" not in str(scores)
     with pytest.raises(EvaluationError, match="has no base tests"):
         scores.at(tests="base")
+
+
+def test_evalplus_problems_are_not_those_of_mbpp(tmp_path):
+    with pytest.raises(EvaluationError, match="type --suite mbppplus"):
+        load_suite("mbpp", data=str(written(tmp_path, "similar_elements")))
