@@ -4,7 +4,9 @@ Causes are settings and data; each has signs of its own:
 
     too_cold         D is low from the first step on, and most groups share one outcome at middling accuracy
     too_hot          from the first step on many answers are no programs; cooler evaluations do twice as well
-    limit_too_short  much is cut off from the first step on, in evaluations under the same limit too
+    limit_too_short  much is cut off from the first step on, in evaluations under the same limit too; or some was, and
+                     responses are shorter now and held-out problems solved less often than before training
+    masked_in_mean   a mask spared much of what was cut off, then responses and held-out accuracy fell
     weak_judge       much more is accepted than of held-out problems, by few tests; or than by a second policy
     quoted_tests     accepted programs name the inputs of their tests
     all_easy         nearly everything is accepted from the first steps on, and held-out accuracy stands still
@@ -17,6 +19,7 @@ grow in healthy runs too: neither alone is a fault.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 from .history import History, mean, rule, unreadable
@@ -80,6 +83,10 @@ def too_hot(history: History) -> str | None:
     explains="all_truncated no_code no_reward too_hard length_explosion",
 )
 def limit_too_short(history: History) -> str | None:
+    return _cut_now(history) or _cut_before(history)
+
+
+def _cut_now(history: History) -> str | None:
     begun, now = history.first("truncated_share", 1), history.last("truncated_share", STEPS)
     if not now or begun[0] < 0.2 or mean(now) < 0.4:
         return None
@@ -92,6 +99,51 @@ def limit_too_short(history: History) -> str | None:
         return None  # at a lower temperature responses end within the same limit
     at = f" at {limit:.0f} tokens" if limit else ""
     return f"{mean(now):.0%} of the responses are cut off{at}, {begun[0]:.0%} at the first step already"
+
+
+def _cut_before(history: History) -> str | None:
+    cut, lengths = history.first("truncated_share", STEPS), history.ends("length_mean")
+    if not cut or mean(cut) < 0.1 or not lengths or lengths[1] > 0.75 * lengths[0]:
+        return None
+    looping, tests = history.first("repeated_share", STEPS), history.all("test_accuracy")
+    if (looping and mean(looping) > 0.5 * mean(cut)) or len(tests) < 2:
+        return None
+    if (history.latest("test_accuracy_high") or tests[-1]) >= tests[0]:
+        return None
+    return (
+        f"{mean(cut):.0%} of the responses were cut off in the first steps; they have become shorter, {lengths[0]:.0f} "
+        f"to {lengths[1]:.0f} tokens, and held-out accuracy fell from {tests[0]:.2f} to {tests[-1]:.2f}"
+    )
+
+
+@rule(
+    "warning",
+    reason="a masked response counts as 0 in the mean of its group, so that guesses beside it look better than they "
+    "are, and what the mask gained is lost again",
+    remedy="begin again, or from an earlier checkpoint, with grpo.masked_in_group=false, or with "
+    "train.max_response_tokens={longer}",
+    claim=25,
+    figure=2,
+    explains="rate_too_high entropy_collapse diversity_lost",
+)
+def masked_in_mean(history: History) -> str | None:
+    masked, lengths, tests = map(history.all, ("masked_share", "length_mean", "test_accuracy"))
+    if not (history.setting("grpo", "masked_in_group") and len(masked) == len(lengths) >= 2 * STEPS and tests):
+        return None
+    most, longest = _most(masked), _most(lengths)
+    if most < 0.15 or mean(masked[-STEPS:]) > 0.5 * most or mean(lengths[-STEPS:]) > 0.8 * longest:
+        return None
+    if (history.latest("test_accuracy_high") or tests[-1]) >= max(tests):
+        return None
+    return (
+        f"up to {most:.0%} of the responses were masked; since then they have become shorter, {longest:.0f} to "
+        f"{mean(lengths[-STEPS:]):.0f} tokens, and held-out accuracy fell from {max(tests):.2f} to {tests[-1]:.2f}"
+    )
+
+
+def _most(values: Sequence[float]) -> float:
+    """The largest mean of STEPS values in a row."""
+    return max(mean(values[n : n + STEPS]) for n in range(len(values) - STEPS + 1))
 
 
 @rule(
@@ -185,7 +237,7 @@ def _at(temperature: float | None) -> str:
     return f" at temperature {temperature:g}" if temperature else ""
 
 
-CAUSES = (too_cold, too_hot, limit_too_short, weak_judge, quoted_tests, all_easy, rate_too_high)
+CAUSES = (too_cold, too_hot, limit_too_short, masked_in_mean, weak_judge, quoted_tests, all_easy, rate_too_high)
 
 
 @rule(

@@ -57,10 +57,24 @@ def codes(lines):
     return [advice.code for advice in advise(lines, CONFIG)]
 
 
+SHORTER = {  # what was cut off is given up
+    "truncated_share": [0.2] * 5 + [0.05] * 15,
+    "length_mean": [500.0] * 10 + [300.0] * 10,
+    "test_accuracy": [0.4] * 10 + [0.2] * 10,
+    "test_accuracy_high": 0.3,
+}
+GIVEN_BACK = {  # a mask's gain
+    "masked_share": [0.1] * 5 + [0.4] * 10 + [0.05] * 5,
+    "length_mean": [500.0] * 5 + [700.0] * 10 + [500.0] * 5,
+    "test_accuracy": [0.4] * 5 + [0.7] * 10 + [0.5] * 5,
+    "test_accuracy_high": 0.6,
+}
 FIRES = [
     ("too_cold", {"diversity": 0.1, "no_signal_share": 0.75}),
     ("too_hot", {"accuracy": 0.05, "verdicts": NOISE}),
     ("limit_too_short", {"truncated_share": 0.6, "test_truncated_share": 0.7}),
+    ("limit_too_short", SHORTER),
+    ("masked_in_mean", GIVEN_BACK),
     ("weak_judge", {"tests_mean": 1.0, "accuracy": 0.75}),
     ("weak_judge", {"accuracy_also": 0.25}),
     ("quoted_tests", {"quoted_share": [0.0] * 15 + [0.1, 0.1, 0.2, 0.3, 0.4]}),
@@ -107,6 +121,14 @@ SILENT = [
     ("limit_too_short", {"truncated_share": [0.6] * 19, "test_truncated_share": 0.7}),  # an update's fault
     ("limit_too_short", {"truncated_share": 0.6}),  # cooler answers end before the same limit
     ("limit_too_short", {"truncated_share": 0.6, "test_truncated_share": 0.7, "repeated_share": 0.5}),
+    ("limit_too_short", SHORTER | {"length_mean": 500.0}),
+    ("limit_too_short", SHORTER | {"truncated_share": 0.05}),  # shorter for another reason
+    ("limit_too_short", SHORTER | {"repeated_share": 0.15}),  # what was cut off repeated itself
+    ("limit_too_short", SHORTER | {"test_accuracy_high": 0.4}),  # within the interval
+    ("masked_in_mean", GIVEN_BACK | {"length_mean": 700.0}),
+    ("masked_in_mean", GIVEN_BACK | {"masked_share": 0.4}),  # the mask goes on
+    ("masked_in_mean", GIVEN_BACK | {"masked_share": 0.1}),
+    ("masked_in_mean", GIVEN_BACK | {"test_accuracy_high": 0.7}),
     ("weak_judge", {"tests_mean": 3.0, "accuracy": 0.75}),
     ("weak_judge", {"tests_mean": 1.0, "accuracy": 0.5}),  # within the evaluation's interval
     ("weak_judge", {"accuracy_also": 0.35}),
@@ -234,6 +256,7 @@ def test_causes_name_the_claim_and_the_figure_behind_them():
         ("too_cold", 8, 3),
         ("too_hot", 12, 3),
         ("limit_too_short", 19, 9),
+        ("masked_in_mean", 25, 2),
         ("weak_judge", 3, 6),
         ("quoted_tests", 3, 6),
         ("all_easy", 15, 5),
@@ -254,6 +277,12 @@ def test_a_lenient_policy_is_named_beside_the_one_that_refuses():
     config = load(None, ["judge.policy=paper", "judge.also=exact"]).model_dump()
     (advice,) = advise(history(accuracy_also=0.25), config)
     assert advice.message == "the policy paper accepts 40%, but exact 25% of the same programs"
+
+
+def test_where_masked_responses_leave_their_group_the_mask_is_not_blamed():
+    config = load(None, ["grpo.masked_in_group=false"]).model_dump()
+    lines = history(**GIVEN_BACK)
+    assert "masked_in_mean" in codes(lines) and "masked_in_mean" not in [one.code for one in advise(lines, config)]
 
 
 def test_without_the_settings_only_what_needs_them_is_not_said():
