@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import rules
-from .history import AdviceRule, History, Severity
+from .history import AdviceRule, History, Severity, earned_nothing
 
 __all__ = ["Advice", "advise", "advise_run", "new_advice"]
 RULES = {rule.code: rule for rule in rules.RULES}
@@ -69,7 +69,7 @@ def advise_run(metrics: Metrics, config: Mapping[str, Any] | None = None) -> lis
         now = _found(metrics[:number], config)
         for one in now:
             seen.setdefault(one.code, []).append(one)
-    if "no_reward" not in seen and rules.earned_nothing(History(metrics)):
+    if "no_reward" not in seen and earned_nothing(History(metrics)):
         now = [*now, _advice(RULES["no_reward"], "no program earned a reward at any step", metrics, config)]
         seen["no_reward"] = now[-1:]
     holding = {one.code for one in now}

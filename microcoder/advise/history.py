@@ -48,6 +48,18 @@ class History:
         last = self.last(name, 2 * count)
         return (mean(self.first(name, count)), mean(last[-count:])) if last else None
 
+    def most(self, name: Metric, count: int = 5) -> float | None:
+        """Return the largest mean of `count` values in a row."""
+        values = self.all(name)
+        return max((mean(values[n - count : n]) for n in range(count, len(values) + 1)), default=None)
+
+    def held_out_fell(self, since: Callable[[Sequence[float]], float] = max) -> str | None:
+        """Say what held-out accuracy was, at its best or else, if the newest evaluation's interval is below it."""
+        tests = self.all("test_accuracy")
+        if not tests or (self.latest("test_accuracy_high") or tests[-1]) >= since(tests):
+            return None
+        return f"held-out accuracy from {since(tests):.2f} to {tests[-1]:.2f}"
+
     def broken(self, name: str) -> bool:
         """Whether the last step records this metric as null or NaN."""
         return bool(self.metrics) and name in self.metrics[-1] and self.now(name) is None
@@ -83,6 +95,22 @@ def unreadable(line: dict[str, Any]) -> float | None:
     if broken is None or not rows or silent is None or cut is None:
         return None
     return broken / rows + max(0.0, silent - cut)
+
+
+def earned_nothing(history: History) -> bool:
+    """Whether rewards are known, and no reward and no accuracy is above 0."""
+    rewards = history.all("reward")
+    return bool(rewards) and max([*rewards, *history.all("accuracy")]) <= 0
+
+
+def accuracy_without_signal(history: History) -> float | None:
+    """Return the mean accuracy of the last steps, if in nearly every group all rewards were equal."""
+    shares, accuracies = history.last("no_signal_share", 3), history.last("accuracy", 3)
+    return mean(accuracies) if accuracies and shares and min(shares) >= 0.95 else None
+
+
+def at_temperature(temperature: float | None) -> str:
+    return f" at temperature {temperature:g}" if temperature else ""
 
 
 def _number(value: Any) -> float | None:

@@ -19,10 +19,9 @@ grow in healthy runs too: neither alone is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median
 
-from .history import History, mean, rule, unreadable
+from .history import History, accuracy_without_signal, at_temperature, mean, rule, unreadable
 
 STEPS = 5  # steps to average over: a small step has a few dozen groups
 NO_SIGNAL = "nearly all groups teach nothing; accuracy is {:.2f}"
@@ -46,7 +45,7 @@ def too_cold(history: History) -> str | None:
         return None
     if max(begun[0], mean(now)) > 0.2 or mean(alike) < 0.6:
         return None
-    at = _at(history.now("temperature"))
+    at = at_temperature(history.now("temperature"))
     return f"D is {mean(now):.2f}{at}, {begun[0]:.2f} at the first step; {mean(alike):.0%} of the groups teach nothing"
 
 
@@ -67,10 +66,9 @@ def too_hot(history: History) -> str | None:
         return None
     if min(begun[0], mean(now)) < 0.3 or mean(accuracy) > 0.5 * held_out:
         return None
-    return (
-        f"{mean(accuracy):.0%} are accepted{_at(temperature)}, but {held_out:.0%} in evaluations{_at(cooler)}; "
-        f"{mean(now):.0%} of the responses are no program"
-    )
+    accepted = f"{mean(accuracy):.0%} are accepted{at_temperature(temperature)}"
+    tested = f"{held_out:.0%} in evaluations{at_temperature(cooler)}"
+    return f"{accepted}, but {tested}; {mean(now):.0%} of the responses are no program"
 
 
 @rule(
@@ -83,13 +81,9 @@ def too_hot(history: History) -> str | None:
     explains="all_truncated no_code no_reward too_hard length_explosion",
 )
 def limit_too_short(history: History) -> str | None:
-    return _cut_now(history) or _cut_before(history)
-
-
-def _cut_now(history: History) -> str | None:
     begun, now = history.first("truncated_share", 1), history.last("truncated_share", STEPS)
     if not now or begun[0] < 0.2 or mean(now) < 0.4:
-        return None
+        return _given_up(history)
     looping = history.last("repeated_share", STEPS)
     if looping and mean(looping) > 0.5 * mean(now):  # repeating responses fill any limit
         return None
@@ -101,19 +95,15 @@ def _cut_now(history: History) -> str | None:
     return f"{mean(now):.0%} of the responses are cut off{at}, {begun[0]:.0%} at the first step already"
 
 
-def _cut_before(history: History) -> str | None:
-    cut, lengths = history.first("truncated_share", STEPS), history.ends("length_mean")
-    if not cut or mean(cut) < 0.1 or not lengths or lengths[1] > 0.75 * lengths[0]:
+def _given_up(history: History) -> str | None:
+    cut, looping = history.first("truncated_share", STEPS), history.first("repeated_share", STEPS)
+    lengths, fell = history.ends("length_mean"), history.held_out_fell(since=lambda tests: tests[0])
+    if not (cut and lengths and fell) or mean(cut) < 0.1 or lengths[1] > 0.75 * lengths[0]:
         return None
-    looping, tests = history.first("repeated_share", STEPS), history.all("test_accuracy")
-    if (looping and mean(looping) > 0.5 * mean(cut)) or len(tests) < 2:
+    if looping and mean(looping) > 0.5 * mean(cut):
         return None
-    if (history.latest("test_accuracy_high") or tests[-1]) >= tests[0]:
-        return None
-    return (
-        f"{mean(cut):.0%} of the responses were cut off in the first steps; they have become shorter, {lengths[0]:.0f} "
-        f"to {lengths[1]:.0f} tokens, and held-out accuracy fell from {tests[0]:.2f} to {tests[-1]:.2f}"
-    )
+    shorter = f"responses shortened from {lengths[0]:.0f} to {lengths[1]:.0f} tokens"
+    return f"{mean(cut):.0%} of the responses were cut off in the first steps; since then {shorter}, and {fell}"
 
 
 @rule(
@@ -127,23 +117,14 @@ def _cut_before(history: History) -> str | None:
     explains="rate_too_high entropy_collapse diversity_lost",
 )
 def masked_in_mean(history: History) -> str | None:
-    masked, lengths, tests = map(history.all, ("masked_share", "length_mean", "test_accuracy"))
-    if not (history.setting("grpo", "masked_in_group") and len(masked) == len(lengths) >= 2 * STEPS and tests):
+    most, longest, fell = history.most("masked_share"), history.most("length_mean"), history.held_out_fell()
+    masked, lengths = history.last("masked_share", STEPS), history.last("length_mean", STEPS)
+    if not (history.setting("grpo", "masked_in_group") and masked and lengths and most and longest and fell):
         return None
-    most, longest = _most(masked), _most(lengths)
-    if most < 0.15 or mean(masked[-STEPS:]) > 0.5 * most or mean(lengths[-STEPS:]) > 0.8 * longest:
+    if most < 0.15 or mean(masked) > 0.5 * most or mean(lengths) > 0.8 * longest:
         return None
-    if (history.latest("test_accuracy_high") or tests[-1]) >= max(tests):
-        return None
-    return (
-        f"up to {most:.0%} of the responses were masked; since then they have become shorter, {longest:.0f} to "
-        f"{mean(lengths[-STEPS:]):.0f} tokens, and held-out accuracy fell from {max(tests):.2f} to {tests[-1]:.2f}"
-    )
-
-
-def _most(values: Sequence[float]) -> float:
-    """The largest mean of STEPS values in a row."""
-    return max(mean(values[n : n + STEPS]) for n in range(len(values) - STEPS + 1))
+    shorter = f"responses shortened from {longest:.0f} to {mean(lengths):.0f} tokens"
+    return f"up to {most:.0%} of the responses were masked; since then {shorter}, and {fell}"
 
 
 @rule(
@@ -227,14 +208,10 @@ def rate_too_high(history: History) -> str | None:
     steepest = max(means[n] - means[n + 3] for n in range(len(means) - 3))
     if steepest < 0.5 * (best - now):  # a slow decline is the loss of D
         return None
-    if tests and (history.latest("test_accuracy_high") or tests[-1]) >= max(tests):
+    held_out = history.held_out_fell()
+    if tests and not held_out:
         return None
-    held_out = f", held-out accuracy from {max(tests):.2f} to {tests[-1]:.2f}" if tests else ""
-    return f"accuracy fell from {best:.2f} to {now:.2f} within a few steps{held_out}"
-
-
-def _at(temperature: float | None) -> str:
-    return f" at temperature {temperature:g}" if temperature else ""
+    return f"accuracy fell from {best:.2f} to {now:.2f} within a few steps" + (f", {held_out}" if held_out else "")
 
 
 CAUSES = (too_cold, too_hot, limit_too_short, masked_in_mean, weak_judge, quoted_tests, all_easy, rate_too_high)
@@ -250,12 +227,6 @@ def no_reward(history: History) -> str | None:
     rewards, accuracies = history.last("reward", 5, least=3), history.last("accuracy", 5, least=1)
     none = rewards and max([*rewards, *accuracies]) <= 0  # rewards alone may be negative, if length is punished
     return f"no program earned a reward in {len(rewards)} steps" if none else None
-
-
-def earned_nothing(history: History) -> bool:
-    """Whether rewards are known, and no reward and no accuracy is above 0."""
-    rewards = history.all("reward")
-    return bool(rewards) and max([*rewards, *history.all("accuracy")]) <= 0
 
 
 @rule(
@@ -279,12 +250,6 @@ def no_code(history: History) -> str | None:
     shares, truncated = history.last("no_code_share", 3), history.now("truncated_share") or 0.0
     most = shares and min(shares) > max(0.5, truncated)  # truncated ones hold none because of the limit
     return f"{shares[-1]:.0%} of the responses hold no program" if most else None
-
-
-def accuracy_without_signal(history: History) -> float | None:
-    """Return the mean accuracy of the last steps, if in nearly every group all rewards were equal."""
-    shares, accuracies = history.last("no_signal_share", 3), history.last("accuracy", 3)
-    return mean(accuracies) if accuracies and shares and min(shares) >= 0.95 else None
 
 
 @rule(

@@ -69,12 +69,10 @@ class JudgeConfig(Section):
         description="How many programs may wait for a worker before reading pauses; auto: 4 for each worker.",
     )
     remember: int = Field(
-        default=0,
-        ge=0,
-        le=10_000_000,
-        description="How many verdicts are kept: the same program for the same tests is not run again, in later steps "
-        "and evaluations of a run either. For runs over few problems; 0: none.",
-    )
+        default=0, ge=0, le=10_000_000,
+        description="How many verdicts are kept: later steps and evaluations do not run the same program for the "
+        "same tests again. For runs over few problems; 0: none.",
+    )  # fmt: skip
     on: str = Field(
         default="here",
         pattern=r"^(here|https?://.+|ray:.+)$",

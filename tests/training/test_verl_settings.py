@@ -38,6 +38,7 @@ MAPPED = {  # setting: another value than its default, which must change what ve
     "judge.on": "http://127.0.0.1:8422",
     "judge.policy": "exact",
     "judge.queue": "8",
+    "judge.remember": "9",
     "judge.reuse": "true",
     "judge.sandbox": "landlock",
     "judge.stop_at_first_failure": "false",
