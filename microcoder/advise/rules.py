@@ -102,7 +102,7 @@ def _given_up(history: History) -> str | None:
         return None
     if looping and mean(looping) > 0.5 * mean(cut):
         return None
-    shorter = f"responses shortened from {lengths[0]:.0f} to {lengths[1]:.0f} tokens"
+    shorter = f"responses fell from {lengths[0]:.0f} to {lengths[1]:.0f} tokens"
     return f"{mean(cut):.0%} of the responses were cut off in the first steps; since then {shorter}, and {fell}"
 
 
@@ -123,7 +123,7 @@ def masked_in_mean(history: History) -> str | None:
         return None
     if most < 0.15 or mean(masked) > 0.5 * most or mean(lengths) > 0.8 * longest:
         return None
-    shorter = f"responses shortened from {longest:.0f} to {mean(lengths):.0f} tokens"
+    shorter = f"responses fell from {longest:.0f} to {mean(lengths):.0f} tokens"
     return f"up to {most:.0%} of the responses were masked; since then {shorter}, and {fell}"
 
 
